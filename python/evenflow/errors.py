@@ -53,10 +53,19 @@ class StoreError(EvenflowError):
     """The run store or an output folder cannot be read or written: no space, no permission, a folder in the way."""
 
 
+class RunError(EvenflowError):
+    """One run broke (exit code 1): a defect of the engine, or a stage that made the run senseless. Other runs go on."""
+
+
 class Interrupted(EvenflowError):
     """Ctrl-C: the message says what was kept and how to go on (exit code 130, as shells expect)."""
 
     exit_code = 130
+
+
+def is_panic(error: BaseException) -> bool:
+    """Whether an error is a panic of a Rust library, this engine or Polars: pyo3 makes it no `Exception`."""
+    return type(error).__name__ == "PanicException"
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

@@ -2,8 +2,8 @@
 
 Tests of results use the real core; these test the store, the study runner and the command line against a core that can
 be slow, broken, or large at will. A scenario of it is any tree with `duration`; `links.*.delay`, `sleep`, `broken`,
-`memory` and `spread` steer it. The environment variable FAKE_LOG names a file that gets a line for each run that was
-computed: scenario hash, seed, process.
+`panic` (a list of seeds), `memory` and `spread` steer it. The environment variable FAKE_LOG names a file that gets a
+line for each run that was computed: scenario hash, seed, process.
 """
 
 from __future__ import annotations
@@ -44,6 +44,10 @@ class StageError(Exception):
     pass
 
 
+class PanicException(BaseException):
+    """As pyo3 raises it."""
+
+
 class Scenario:
     def __init__(self, tree_json: str) -> None:
         tree = json.loads(tree_json)
@@ -52,7 +56,7 @@ class Scenario:
         errors = []
         if "duration" not in tree:
             errors.append(("duration", "is missing."))
-        known = ("duration", "links", "groups", "sleep", "broken", "memory", "spread", "record")
+        known = ("duration", "links", "groups", "sleep", "broken", "panic", "memory", "spread", "record")
         errors += [(name, "unknown key.") for name in tree if name not in known]
         for name, link in tree.get("links", {}).items():
             delay = link.get("delay", "0 s")
@@ -91,6 +95,8 @@ def run(scenario: Scenario, seed: int, event_path: bool = False) -> Record:
         time.sleep(0.005)
     if tree.get("broken"):
         raise RuntimeError("packets went missing")
+    if seed in tree.get("panic", []):
+        raise PanicException("an index was out of bounds")
     if log := os.environ.get("FAKE_LOG"):
         with open(log, "ab", buffering=0) as file:  # one write, so that processes do not mix their lines
             file.write(f"{scenario.hash} {seed} {os.getpid()}\n".encode())

@@ -201,7 +201,8 @@ class TestBatches:
             pytest.raises(EvenflowError, match=r"“Not a network”, seed 7, was lost 4 times: its worker"),
         ):
             run_study(fake_study(9, 0.01), executor=here, store=store)
-        assert count(work / "out" / "store") >= 1
+        assert count(work / "out" / "store") == 8
+        assert [file.name[-11:] for file in (work / "out/store/failed").iterdir()] == ["seed-7.toml"]
 
     def test_an_error_of_one_run_loses_no_other(self, work: Path) -> None:
         broken = json.loads(parsed("broken = true\n" + FAKE).to_json())

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gc
+import hashlib
 import json
 import os
 import signal
@@ -13,10 +15,12 @@ import subprocess
 import sys
 import threading
 import time
+import tracemalloc
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from conftest import FAKE, environment, spawn
@@ -261,6 +265,62 @@ def test_an_unusable_folder_is_a_sentence(work: Path, fake: ModuleType) -> None:
         Store(work / "file" / "store")
 
 
+@pytest.mark.parametrize(
+    ("name", "what", "says"),
+    [
+        ("store.lock", "folder", "Is a directory"),
+        ("store.lock", "dangling", "No such file or directory"),
+        ("store.lock", "loop", "Too many levels of symbolic links"),
+        ("owners", "file", "Not a directory"),
+        ("owners", "dangling", "Not a directory"),
+        ("series", "file", "Not a directory"),
+    ],
+)
+def test_what_is_in_the_way_in_a_store_is_named_itself(
+    work: Path, fake: ModuleType, name: str, what: str, says: str
+) -> None:
+    folder = work / "store"
+    folder.mkdir()
+    path = folder / name
+    if what == "folder":
+        path.mkdir()
+    elif what == "file":
+        path.write_text("x")
+    else:
+        path.symlink_to(path if what == "loop" else work / "none" / "there")
+
+    def use() -> None:
+        with Store(folder) as store:
+            store.claim(["k"], 1)
+            store.put("k", "s", 1, result(series=True))
+
+    with pytest.raises(StoreError) as caught:
+        use()
+    said = str(caught.value)
+    assert said.startswith(str(path))
+    assert says in said
+    assert said.endswith("Name another folder with the environment variable EVENFLOW_STORE.")
+
+
+@pytest.mark.parametrize("name", ["store.lock", "owners"])
+def test_what_may_not_be_read_in_a_store_is_named_itself(
+    work: Path, fake: ModuleType, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(work / "store" / name)
+    open_ = os.open
+
+    def opened(file: Any, *arguments: Any, **more: Any) -> int:
+        if str(file).startswith(path):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(file))
+        return open_(file, *arguments, **more)
+
+    monkeypatch.setattr(os, "open", opened)
+    with pytest.raises(StoreError) as caught, Store(work / "store") as store:
+        store.claim(["k"], 1)
+    assert str(caught.value).startswith(path)
+    assert "Permission denied. Name another folder with the environment variable EVENFLOW_STORE." in str(caught.value)
+
+
 def test_a_store_belongs_to_one_thread_but_reads_do_not_corrupt(store: Store) -> None:
     caught: list[BaseException] = []
 
@@ -479,6 +539,78 @@ def test_a_compressed_record_that_is_damaged_is_computed_again(work: Path, fake:
         assert again.recomputed == 1
 
 
+@pytest.mark.parametrize("checked", [False, True])
+@pytest.mark.parametrize("filling", [b" ", b"0"])
+def test_a_row_that_unpacks_to_far_more_is_computed_again(
+    work: Path, fake: ModuleType, filling: bytes, checked: bool
+) -> None:
+    size = 400 * 2**20
+    packing, made = zlib.compressobj(9), hashlib.sha256(b"k\n1\nhash1\n\n")
+    packed = b""
+    for _ in range(size >> 20):
+        packed += packing.compress(filling * 2**20)
+        made.update(filling * 2**20)
+    packed += packing.flush()
+    with Store(work / "store") as store:
+        store.put("k", "s", 1, result())
+        store.put("other", "s", 2, result(2))
+    with contextlib.closing(sqlite3.connect(work / "store/runs.sqlite3")) as db, db:
+        db.execute("UPDATE runs SET document = ? WHERE key = 'k'", (packed,))
+        if checked:
+            db.execute("UPDATE runs SET checksum = ? WHERE key = 'k'", (made.hexdigest(),))
+    tracemalloc.start()
+    try:
+        with Store(work / "store") as store:
+            assert store.get("k") is None
+            assert store.recomputed == 1
+            assert store.get("other") is not None
+        assert tracemalloc.get_traced_memory()[1] < 100 * 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_row_that_takes_more_memory_than_there_is_is_damage(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.put("k", "s", 1, result())
+
+    def short(_: bytes) -> Iterator[bytes]:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store_module, "_pieces", short)
+        assert store.get("k") is None
+    assert store.recomputed == 1
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 10.5])
+def test_long_records_come_back(store: Store, monkeypatch: pytest.MonkeyPatch, pieces: float) -> None:
+    text = json.dumps({"seed": 1, "list": list(range(5000))})
+    monkeypatch.setattr(store_module, "PIECE", int(len(text) / pieces))
+    store.put("k", "s", 1, Result(text, "hash1", "engine", {}))
+    found = store.get("k")
+    assert found is not None
+    assert found.text == text
+
+
+def test_a_provenance_of_deep_nesting_is_damage(store: Store) -> None:
+    store.carry([("k0", "run")], {"to": "a", "from": "b"})
+    with contextlib.closing(sqlite3.connect(store.folder / "runs.sqlite3")) as db, db:
+        db.execute("UPDATE provenance SET document = ?", ('{"a":' * 100_000,))
+    assert store.provenance("a") == []
+
+
+@pytest.mark.parametrize(
+    "rows", [[("k0", "k1"), ("k1", "k0")], [("k0", "k0")], [("k0", "k1"), ("k1", "run")], [("k0", "none")]]
+)
+def test_what_is_carried_leads_to_a_run(store: Store, rows: list[tuple[str, str]]) -> None:
+    store.put("run", "s", 1, result())
+    store.carry([("good", "run"), *rows], {"to": "a", "from": "b"})
+    assert store.get("good") is not None
+    assert store.get("k0") is None
+    assert store.recomputed == 1
+    assert store.claim(["k0", "good"], 2).mine == ["k0"]  # to be computed
+    assert store.get("good") is not None
+
+
 @pytest.mark.parametrize(
     ("statements", "says"),
     [
@@ -507,6 +639,31 @@ def test_other_databases_are_refused_untouched(work: Path, fake: ModuleType, sta
     with pytest.raises(StoreError, match=says):
         Store(folder)
     assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("statement", "says"),
+    [
+        ("PRAGMA user_version = 3", r"later version of Evenflow \(format 3; this one reads up to 2\)"),
+        ("PRAGMA user_version = 1000", "later version of Evenflow"),
+        ("PRAGMA application_id = 1234", "another program's database: its application_id is 1234"),
+    ],
+)
+def test_a_whole_store_of_another_version_or_program_is_refused_untouched(
+    store: Store, statement: str, says: str
+) -> None:
+    store.put("k", "s", 1, result())
+    store.close()
+    file = store.folder / "runs.sqlite3"
+    with contextlib.closing(sqlite3.connect(file)) as db:
+        db.execute(statement)
+    before = file.read_bytes()
+    for mode in (0o755, 0o555):
+        store.folder.chmod(mode)
+        with pytest.raises(StoreError, match=says):
+            Store(store.folder)
+        assert file.read_bytes() == before
+    store.folder.chmod(0o755)
 
 
 @pytest.mark.parametrize("what", ["folder", "pipe"])

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import sys
 import tomllib
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import evenflow as ef
 import numpy as np
 import polars as pl
 import pytest
-from conftest import FAKE, Cli
-from evenflow.errors import EvenflowError, UsageError
+from conftest import FAKE, Cli, spawn
+from evenflow.errors import EvenflowError, Interrupted, UsageError
 from evenflow.record import Record
 from evenflow.scenario import Scenario
-from evenflow.store import Store
-from evenflow.study import Point, Precision, Progress, Study, Table, run_study
+from evenflow.store import Store, key_of
+from evenflow.study import BrokenRuns, Point, Precision, Progress, Study, Table, run_study
 
 pytestmark = pytest.mark.usefixtures("fake")
 
@@ -222,6 +225,126 @@ class TestPrecision:
 def test_broken_invariants_are_reported_with_their_seed() -> None:
     with pytest.raises(EvenflowError, match=r"seed 1: packets went missing.*please report"):
         run_study(Study.from_scenario(scenario(first="broken = true\n"), 1))
+
+
+class TestBroken:
+    """A run that breaks is one sentence and a file; the rest of the study goes on."""
+
+    @pytest.mark.parametrize("jobs", [1, 4])
+    def test_the_rest_of_the_study_goes_on(self, fake: ModuleType, work: Path, jobs: int) -> None:
+        study = Study.from_scenario(scenario(first="panic = [2, 7]\n"), 40)
+        with Store(work / "store") as store, pytest.raises(BrokenRuns) as caught:
+            run_study(study, store=store, jobs=jobs)
+        assert sorted(seed for _, seed in fake.calls) == list(range(1, 41))
+        assert [run.seed for run in caught.value.broken] == [2, 7]
+        assert [run.seed for run in caught.value.table] == [seed for seed in range(1, 41) if seed not in (2, 7)]
+        said = str(caught.value)
+        assert said.startswith(f"2 of 40 runs broke; the other 38 are finished and kept in {work / 'store'}.")
+        assert "seed 7: an index was out of bounds. This is a defect; please report it." in said
+        with Store(work / "store") as again:
+            assert len(again) == 38
+            assert again.claim([key_of(study.points[0].scenario.hash, 2)], 1).mine  # nobody waits for it
+        fake.calls.clear()
+        with Store(work / "store") as store, pytest.raises(BrokenRuns):
+            run_study(study, store=store)
+        assert sorted(seed for _, seed in fake.calls) == [2, 7]
+
+    def test_the_scenario_is_kept_as_a_file(self, cli: Cli, fake_file: Path, work: Path) -> None:
+        fake_file.write_text(
+            "panic = [3]\n"
+            + FAKE.replace("Not", "A “half”\\u001b\\\\")
+            + "[links.'a.b']\n[sweep]\nspread = [0.1, 0.2]\n"
+        )
+        done = cli("study", fake_file, "--replications", 4)
+        assert done.code == 1
+        assert "6 runs" in done.out
+        assert "2 of 8 runs broke; the other 6 are finished and kept in out/store." in done.err
+        files = sorted((work / "out/store/failed").iterdir())
+        assert len(files) == 2
+        points = Study.from_scenario(Scenario.load(fake_file), 1).points
+        assert {Scenario.load(file).hash for file in files} == {point.scenario.hash for point in points}
+        for file in files:
+            assert f"evenflow run {file.relative_to(work)} --seed 3" in done.err
+            again = cli("run", file, "--seed", 3)
+            assert again.code == 1
+            assert "an index was out of bounds" in again.err
+        assert ef.open(work / "out/fake").points() == [point.labels for point in points]  # results of the rest
+
+    def test_with_json_the_document_is_of_the_rest(self, cli: Cli, fake_file: Path) -> None:
+        fake_file.write_text("panic = [3]\n" + FAKE)
+        done = cli("study", fake_file, "--replications", 4, "--json")
+        assert done.code == 1
+        assert json.loads(done.out)["points"][0]["n"] == 3
+        assert "1 of 4 runs broke; the other 3 are" in done.err
+
+    def test_of_no_run(self, cli: Cli, fake_file: Path, work: Path) -> None:
+        fake_file.write_text("broken = true\n" + FAKE)
+        done = cli("study", fake_file, "--replications", 30, "--json")
+        assert (done.code, done.out) == (1, "")
+        assert done.err.startswith("evenflow: 30 of 30 runs broke.\n")
+        assert "… and 20 more" in done.err
+        assert len(list((work / "out/store/failed").iterdir())) == 30
+
+    def test_equal_points_share_what_broke(self, fake: ModuleType) -> None:
+        one = scenario(first="panic = [1]\n")
+        with pytest.raises(BrokenRuns) as caught:
+            run_study(Study([Point({"n": 1}, one), Point({"n": 2}, one)], [1, 2]))
+        assert [(dict(run.labels), run.seed) for run in caught.value.broken] == [({"n": 1}, 1), ({"n": 2}, 1)]
+        assert len(fake.calls) == 2
+
+    def test_precision_does_without_it(self) -> None:
+        study = Study.from_scenario(scenario(first="panic = [4]\nspread = 0.001\n"))
+        with pytest.raises(BrokenRuns) as caught:
+            run_study(study, precision=Precision(0.05))
+        assert [run.seed for run in caught.value.table] == [1, 2, 3, 5, 6, 7, 8, 9, 10]
+
+    def test_two_processes_do_not_wait_for_each_other(self, work: Path, fake_file: Path) -> None:
+        fake_file.write_text("sleep = 0.05\npanic = [1, 11]\n" + FAKE)
+        both = [spawn("study", fake_file, "--replications", 20, "--jobs", 1, fake=True, cwd=work) for _ in "ab"]
+        for process in both:
+            _, err = process.communicate(timeout=60)
+            assert process.returncode == 1
+            assert "2 of 20 runs broke; the other 18" in err
+
+
+def test_a_study_of_too_many_runs_is_refused(cli: Cli, fake_file: Path) -> None:
+    fake_file.write_text(FAKE + f"[sweep]\nspread = {[n / 1000 for n in range(200)]}\n")
+    done = cli("study", fake_file, "--replications", 1_000_000)
+    assert done.code == 2
+    assert "200 points with 1,000,000 seeds make 200,000,000 runs; the most in one study is 10,000,000." in done.err
+
+
+def test_a_study_whose_plan_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[run_study.__module__], "available_memory", lambda: 2**20)
+    with pytest.raises(EvenflowError, match=r"To plan 1,000,000 runs takes about 477 MiB.*at most 2,097 runs"):
+        run_study(Study.from_scenario(scenario(), 1_000_000))
+
+
+def test_a_study_is_planned_with_few_questions_to_its_store(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = 0
+    guard = Store._guard
+
+    def counting(self: Store, work: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        return guard(self, work)
+
+    def stop(self: object, jobs: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Store, "_guard", counting)
+    monkeypatch.setattr(sys.modules[run_study.__module__]._Submission, "submit", stop)
+    with Store(work / "store") as store, pytest.raises(Interrupted):
+        run_study(Study.from_scenario(scenario(), 20_000), store=store)
+    assert asked < 100
+
+
+def test_an_interrupted_study_that_kept_nothing_says_so(work: Path) -> None:
+    def stop(_: Progress) -> None:
+        raise KeyboardInterrupt
+
+    with Store(work / "store") as store, pytest.raises(Interrupted, match="after 0 of 4 runs; nothing was stored"):
+        run_study(Study.from_scenario(scenario(), 4), store=store, on_run=stop)
 
 
 def test_a_foreign_engine_is_refused(fake: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import tomllib
 import unicodedata
 from pathlib import Path
@@ -224,6 +225,41 @@ def test_control_characters_of_titles_and_labels_do_nothing(cli: Cli, work: Path
         assert all(character.isprintable() for character in shown), command
         if command == ("study", "--json"):
             assert json.loads(done.out)["points"][0]["set"] == {HOSTILE: HOSTILE}
+
+
+def test_a_file_without_end(cli: Cli, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("/dev/zero", "/dev/null", "endless.toml"):
+        if name == "endless.toml":
+            with open(name, "wb") as file:
+                file.truncate(2**40)
+        done = cli("run", name)
+        assert done.code == 2
+        assert name == "/dev/null" or f"{name}: 1 error\n  is longer than 64 MiB; no scenario is." in done.err
+
+
+def test_pipes(cli: Cli, base: Path, work: Path) -> None:
+    os.mkfifo("pipe.toml")
+    done = cli("run", "pipe.toml")
+    assert done.code == 2
+    assert "is a pipe that nobody writes to" in done.err
+    read, write = os.pipe()
+    threading.Timer(0.3, lambda: (os.write(write, base.read_bytes()), os.close(write))).start()
+    done = cli("check", f"/dev/fd/{read}")
+    os.close(read)
+    assert done.code == 0, done.err
+
+
+def test_a_panic_outside_of_runs_is_a_sentence(cli: Cli, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class PanicException(BaseException):
+        pass
+
+    def broken(*_: object, **__: object) -> None:
+        raise PanicException("called `Result::unwrap()` on an `Err` value")
+
+    monkeypatch.setattr("evenflow.show.export.write_study", broken)
+    done = cli("study", base, "--replications", 1, "--json")
+    assert done.code == 1
+    assert done.err.startswith("evenflow: A defect of Evenflow: PanicException: called `Result::unwrap()`")
 
 
 @pytest.mark.parametrize(

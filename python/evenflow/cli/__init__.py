@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from .. import interrupts
-from ..errors import EvenflowError, Interrupted, nearest
+from ..errors import EvenflowError, Interrupted, is_panic, nearest
 from .base import app, complain, with_any_terminal
 
 if TYPE_CHECKING:
@@ -103,9 +103,11 @@ def invoke(arguments: Sequence[str]) -> int:
     except OSError as error:
         complain(f"{error.filename or 'The system'}: {error.strerror or error}.")
         return 1
-    except Exception as error:
+    except BaseException as error:
         if isinstance(error, _CLICK_ERROR):
             return _usage(error)
+        if not isinstance(error, Exception) and not is_panic(error):
+            raise
         if os.environ.get("EVENFLOW_DEBUG"):
             raise
         complain(
@@ -132,7 +134,7 @@ def _done(arguments: Sequence[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _usage(error: Exception) -> int:
+def _usage(error: BaseException) -> int:
     message = error.format_message() if hasattr(error, "format_message") else str(error)
     message = _plainly(message)
     if message:

@@ -77,8 +77,10 @@ def run(
     scenario.check()
     if out is not None:
         from ..run.store import prepare
+        from ..scenario.scenario import WRITTEN, require_memory
 
         prepare(out)
+        require_memory(scenario, copies=WRITTEN)
     record = scenario.run(seed, progress=not as_json)
     from ..run import notes
 
@@ -177,8 +179,8 @@ def study(
     Each run is kept as it finishes: interrupted, the same command goes on from there.
     """
     from ..run.store import Store
+    from ..run.study import BrokenRuns, run_study
     from ..run.study import Study as Planned
-    from ..run.study import run_study
 
     where = checked_place(on, jobs)
     scenario, pins = load(file, settings)
@@ -194,15 +196,23 @@ def study(
     choice = pictures.Choice(tuple(metric or ()), x, None if by is None else tuple(by))
     with Store() as store:
         with workers_at(where, jobs, store) as elsewhere:
-            table = run_study(
-                planned, store=store, progress=not as_json, precision=wanted, what=stem(file), **elsewhere
-            )
+            broken: BrokenRuns | None = None
+            try:
+                table = run_study(
+                    planned, store=store, progress=not as_json, precision=wanted, what=stem(file), **elsewhere
+                )
+            except BrokenRuns as error:
+                if not error.table.runs:
+                    raise
+                table, broken = error.table, error  # results of the rest, then the error
         command = _command(file, settings, replications, precision, precision_of, choice)
         written = write_study(table, scenario, folder, choice=choice, command=command, store=store)
     if as_json:
         from ..show.export import notes_json
 
         print_json({**table.to_json(), "notes": notes_json(table)})
+        if broken is not None:
+            raise broken
         return
     from ..show import screens
     from ..show.console import time_span
@@ -214,6 +224,8 @@ def study(
     stored = f", {table.cached} of them from the store" if table.cached else ""
     print(f"{counted(len(table), 'run')} in {time_span(table.elapsed_s)}{stored}.")
     print("Results:", *(f"  {path}" for path in written), sep="\n")
+    if broken is not None:
+        raise broken
 
 
 def _names_of_sweep(planned: Study, x: str | None, by: list[str] | None) -> None:

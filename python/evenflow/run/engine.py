@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ..errors import EvenflowError, Interrupted
+from ..errors import Interrupted, RunError, is_panic
 from ..scenario.scenario import Scenario, require_memory
 from .record import Record
 
@@ -43,7 +43,7 @@ def execute(tree_json: str, seed: int) -> Result:
 
     Raises:
         Interrupted: `request_stop` was called.
-        EvenflowError: a stage made the run senseless, as one does that holds packets for ever; a trace grew too long;
+        RunError: a stage made the run senseless, as one does that holds packets for ever; a trace grew too long;
             or an invariant of the simulation broke, which please report with the scenario.
     """
     from .. import _core
@@ -54,18 +54,18 @@ def execute(tree_json: str, seed: int) -> Result:
         raise Interrupted("The run was stopped.") from None
     except _core.StageError as error:
         title = json.loads(tree_json).get("title", "untitled")
-        raise EvenflowError(f"“{title}”, seed {seed}: {error}.") from None
+        raise RunError(f"“{title}”, seed {seed}: {error}.") from None
     except RuntimeError as error:
         title = json.loads(tree_json).get("title", "untitled")
-        raise EvenflowError(
+        raise RunError(
             f"The engine stopped itself in “{title}”, seed {seed}: {error}. This is a defect; please report it."
         ) from error
     except BaseException as error:
-        # A panic is no Exception: left alone it would end a study or a notebook's cell with a traceback.
-        if type(error).__name__ != "PanicException":
+        # Left alone a panic would end a study or a notebook's cell with a traceback.
+        if not is_panic(error):
             raise
         title = json.loads(tree_json).get("title", "untitled")
-        raise EvenflowError(
+        raise RunError(
             f"The engine broke in “{title}”, seed {seed}: {error}. This is a defect; please report it."
         ) from None
     series = {name: done.series(name) for name in done.series_names}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import re
 import secrets
@@ -26,10 +27,16 @@ _CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF, errno.EA
 """What a system answers that cannot sync a folder, or need not."""
 
 
-def write_whole(path: Path, data: bytes | memoryview) -> None:
+_ELSEWHERE = "Name another folder with --out."
+
+
+def write_whole(path: Path, data: bytes | memoryview, elsewhere: str = _ELSEWHERE) -> None:
     """Write a file so that it is either there completely or not at all, after a power cut as well.
 
     Its permissions are those of any new file: what the umask leaves.
+
+    Args:
+        elsewhere: what can be done where it cannot be written.
 
     Raises:
         StoreError: no space, no permission, a folder in the way, no name.
@@ -52,7 +59,7 @@ def write_whole(path: Path, data: bytes | memoryview) -> None:
             with contextlib.suppress(OSError, ValueError):
                 temporary.unlink()
         if isinstance(error, OSError):
-            raise unwritable(path, error) from None
+            raise unwritable(path, error, elsewhere) from None
         if isinstance(error, ValueError):
             raise StoreError(f"{str(path)!r} cannot be written: it is no name of a file.") from None
         raise
@@ -73,7 +80,9 @@ def csv_bytes(frame: pl.DataFrame) -> bytes:
     names = pl.Series("name", frame.columns, dtype=pl.String).to_frame().select(harmless(pl.col("name")).alias("name"))
     shown = frame.with_columns(harmless(pl.col(name)).alias(name) for name in texts)
     shown.columns = names["name"].to_list()
-    return shown.write_csv().encode()
+    out = io.BytesIO()  # as text it would be there three times over
+    shown.write_csv(out)
+    return out.getvalue()
 
 
 def make_folder(folder: Path) -> None:
@@ -142,11 +151,11 @@ def prepare(folder: Path) -> None:
     sweep([folder], re.compile(r"\..*" + re.escape(PARTIAL)))
 
 
-def unwritable(path: Path, error: OSError) -> StoreError:
+def unwritable(path: Path, error: OSError, elsewhere: str = _ELSEWHERE) -> StoreError:
     """The sentence for a file that cannot be written."""
     if error.errno in _NO_SPACE:
         return full(path.parent, reason(error))
-    return StoreError(f"{path} cannot be written: {reason(error)}. Name another folder with --out.")
+    return StoreError(f"{path} cannot be written: {reason(error)}. {elsewhere}")
 
 
 @contextlib.contextmanager

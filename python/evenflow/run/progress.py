@@ -22,11 +22,18 @@ class Progress:
     total: int
     done: int = 0
     cached: int = 0
+    broken: int = 0
+    """Runs that broke and are not done again."""
     elsewhere: int = 0
     """Runs that other processes on the same store compute at present."""
     workers: int | None = None
     """How many runs other machines can compute at once at present; None where this process computes."""
     started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def ended(self) -> int:
+        """Runs that are no longer waited for."""
+        return self.done + self.broken
 
     @property
     def elapsed_s(self) -> float:
@@ -58,7 +65,7 @@ class ProgressBar(Bar):
 
     def update(self, state: Progress) -> None:
         """Show how far it is."""
-        if not self._wanted or (self._rich is None and (state.elapsed_s < PATIENCE_S or state.done >= state.total)):
+        if not self._wanted or (self._rich is None and (state.elapsed_s < PATIENCE_S or state.ended >= state.total)):
             return
         if self._rich is None:
             from rich.console import Console
@@ -75,10 +82,10 @@ class ProgressBar(Bar):
                 transient=True,
             )
             self._rich.start()
-            self._task = self._rich.add_task(_named(self.what, state), total=state.total, completed=state.done)
+            self._task = self._rich.add_task(_named(self.what, state), total=state.total, completed=state.ended)
         elif self._task is not None:
             what = _named(self.what, state)
-            self._rich.update(self._task, description=what, total=state.total, completed=state.done)
+            self._rich.update(self._task, description=what, total=state.total, completed=state.ended)
 
     def __exit__(self, *_: object) -> None:
         if self._rich is not None:
@@ -86,9 +93,9 @@ class ProgressBar(Bar):
 
 
 def _named(what: str, state: Progress) -> str:
-    if state.workers is None:
-        return what
-    return f"{what}, {state.workers:,} {'worker' if state.workers == 1 else 'workers'}"
+    if state.workers is not None:
+        what = f"{what}, {state.workers:,} {'worker' if state.workers == 1 else 'workers'}"
+    return f"{what}, {state.broken:,} broken" if state.broken else what
 
 
 def progress_bar(what: str, wanted: bool) -> Bar:

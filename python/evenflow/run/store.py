@@ -7,7 +7,8 @@ store: each claims the runs that it is about to compute, so that no run is compu
 Layout of a store folder: `runs.sqlite3` (table `runs`, records as JSON text compressed by zlib; `carried`,
 `provenance`: runs of earlier engines that stand for later ones; `claims`, `owners`: who computes what at present),
 `series/ab/<key>.npz` (one array of shape (2, n) for each series: times in s, values), `store.lock`, and
-`owners/<id>`, a locked file for each process that computes (`locks.py`).
+`owners/<id>`, a locked file for each process that computes (`locks.py`); `failed/<scenario>-seed-<seed>.toml`, the
+scenarios of runs that broke.
 """
 
 from __future__ import annotations
@@ -30,12 +31,14 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from itertools import islice
+from functools import cache, partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import StoreError
+from ..scenario.toml_text import toml_text
+from ..words import clean
 from .files import (
     csv_bytes,
     full,
@@ -53,6 +56,7 @@ from .locks import FileLock, Owner
 from .record import Record
 
 if TYPE_CHECKING:
+    from ..scenario.scenario import Scenario
     from .engine import Result
 
 __all__ = [
@@ -71,11 +75,16 @@ __all__ = [
 
 ENVIRONMENT = "EVENFLOW_STORE"
 DEFAULT = Path("out") / "store"
+_ANOTHER = f"Name another folder with the environment variable {ENVIRONMENT}."
 BUSY_S = 60.0
 """How long to wait for another process that is writing."""
+BROKEN = "failed"
+"""The folder of the scenarios of runs that broke."""
 _BESIDE = ("-wal", "-journal", "-shm", "")
 """How the names of a database's files go on; the database itself last."""
 _RESCUE = ".rescue-"
+ASKED = 500
+"""Keys that one query asks for; SQLite's least limit of variables is 999."""
 LOOKED_AT = 2000
 """Most keys that one claim looks at, so that it holds the database for milliseconds only."""
 
@@ -83,6 +92,12 @@ APPLICATION_ID = 0x4576464C
 """“EvFL” in the header of the database: it is a run store."""
 VERSION = 2
 """Of the tables; rises whenever one of them changes. Since 2 records are compressed, in a column of another name."""
+MOST_RECORD = 2**30
+"""Bytes of the longest record's text: lists of 64 million users."""
+PIECE = 2**24
+"""Bytes of a record's text that are looked at at once."""
+_LIKELY_VERSION = 63
+"""Beyond this a version is taken for damage: they count up from 1."""
 LEVEL = 6
 """Of zlib: a record with lists of 100 users, 20.7 kB of text, comes to 5.3 kB in 0.6 ms."""
 _TABLES = {
@@ -159,8 +174,28 @@ def key_of(scenario_hash: str, seed: int, engine: str | None = None) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _checksum(key: str, seed: int, record_hash: str, series: str | None, record: str) -> str:
-    return hashlib.sha256("\n".join((key, str(seed), record_hash, series or "", record)).encode()).hexdigest()
+def _checksum(key: str, seed: int, record_hash: str, series: str | None, record: Iterable[bytes]) -> str:
+    """Of a row; the record's text comes in pieces."""
+    made = hashlib.sha256("\n".join((key, str(seed), record_hash, series or "", "")).encode())
+    for piece in record:
+        made.update(piece)
+    return made.hexdigest()
+
+
+def _pieces(packed: bytes) -> Iterator[bytes]:
+    """A compressed record in pieces, so that a damaged row takes no more memory than a small one.
+
+    Raises:
+        zlib.error: it is damaged, or longer than any record.
+    """
+    unpacking, length = zlib.decompressobj(), 0
+    while not unpacking.eof:
+        piece = unpacking.decompress(packed, PIECE)
+        packed = unpacking.unconsumed_tail
+        length += len(piece)
+        if (not piece and not packed and not unpacking.eof) or length > MOST_RECORD:
+            raise zlib.error("it ends early, or never")
+        yield piece
 
 
 class Store:
@@ -211,13 +246,32 @@ class Store:
             carried = self._guard(lambda: self._db.execute("SELECT run FROM carried WHERE key = ?", (key,)).fetchone())
             if carried is None:
                 return None
-            found = self.get(carried[0]) if carried[0] != key else None
+            run = carried[0]  # a run itself: a row that leads to another such row is damage
+            row = self._guard(lambda: self._row(run))
+            found = None if row is None else self._believed(run, row)
             if found is None:
+                if row is not None:
+                    self._throw_away(run)
                 self._throw_away(key)
             return found
         found = self._believed(key, row)
         if found is None:
             self._throw_away(key)
+        return found
+
+    def there(self, keys: Sequence[str]) -> set[str]:
+        """Which of these are in the store, or carried; whether they can be believed, `get` says."""
+        found: set[str] = set()
+
+        def work(some: Sequence[str]) -> None:
+            marks = ", ".join("?" * len(some))
+            for table in ("runs", "carried"):
+                found.update(
+                    key for (key,) in self._db.execute(f"SELECT key FROM {table} WHERE key IN ({marks})", some)
+                )
+
+        for at in range(0, len(keys), ASKED):
+            self._guard(partial(work, keys[at : at + ASKED]))
         return found
 
     def _row(self, key: str) -> tuple[Any, ...] | None:
@@ -268,8 +322,9 @@ class Store:
         rows, records = [], []
         for key, scenario_hash, seed, result in runs:
             sha256 = self._write_series(key, result.series) if result.series else None
-            checksum = _checksum(key, seed, result.record_hash, sha256, result.text)
-            document = zlib.compress(result.text.encode(), LEVEL)
+            text = result.text.encode()
+            checksum = _checksum(key, seed, result.record_hash, sha256, [text])
+            document = zlib.compress(text, LEVEL)
             rows.append((key, scenario_hash, seed, result.engine, result.record_hash, sha256, document, checksum))
             series = SeriesFile(self._series_file(key)) if sha256 else {}
             records.append(Record(result.text, result.record_hash, series))
@@ -281,6 +336,21 @@ class Store:
         self._write(work)
         self._claims.difference_update(row[0] for row in rows)
         return records
+
+    def keep_broken(self, scenario: Scenario, seed: int, why: str) -> Path:
+        """Write the scenario of a run that broke, so that it can be run again by itself. Returns the file.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        file = self.folder / BROKEN / f"{scenario.hash[:16]}-seed-{seed}.toml"
+        said = [
+            *clean(why).splitlines(),
+            f"Engine {_engine()}; to run it again: evenflow run {file.name} --seed {seed}",
+        ]
+        comments = "".join(f"# {line}\n" for line in said)
+        write_whole(file, f"{comments}\n{toml_text(scenario.written_out().without_sweep().tree)}".encode(), _ANOTHER)
+        return file
 
     def made_by(self, engine: str) -> list[tuple[str, str, int, str]]:
         """The runs of an engine: key, scenario hash, seed, record hash. Damaged rows are left out."""
@@ -318,7 +388,7 @@ class Store:
         ask = "SELECT document FROM provenance WHERE engine = ? ORDER BY source"
         found = []
         for (text,) in self._guard(lambda: self._db.execute(ask, (engine,)).fetchall()):
-            with contextlib.suppress(TypeError, ValueError):  # damaged: then nothing was carried
+            with contextlib.suppress(TypeError, ValueError, RecursionError):  # damaged: then nothing was carried
                 found.append(json.loads(text))
         return [document for document in found if isinstance(document, dict)]
 
@@ -368,13 +438,21 @@ class Store:
         self._claims.update(found.mine)
         return found
 
-    def release(self) -> None:
-        """Give back what this process has claimed and not put."""
+    def release(self, keys: Sequence[str] | None = None) -> None:
+        """Give back what this process has claimed and not put: all of it, or some keys."""
         if self._owner is None:
             return
         owner = self._owner.id
-        self._claims.clear()
-        self._write(lambda: self._db.execute("DELETE FROM claims WHERE owner = ?", (owner,)), durable=False)
+        given = list(self._claims if keys is None else keys)
+        self._claims.difference_update(given)
+
+        def work() -> None:
+            if keys is None:
+                self._db.execute("DELETE FROM claims WHERE owner = ?", (owner,))
+            else:
+                self._db.executemany("DELETE FROM claims WHERE owner = ? AND key = ?", [(owner, key) for key in given])
+
+        self._write(work, durable=False)
 
     def start_at(self, count: int) -> int:
         """Where in a line of so many this process begins, so that those that share a study begin far apart.
@@ -473,7 +551,7 @@ class Store:
             except TimeoutError:
                 raise self._locked() from None
             except OSError as error:
-                raise unwritable(self._lock.path, error) from None
+                raise self._refused(error, self._lock.path) from None
             self._reopen(suspect)
         raise self._unmendable()
 
@@ -505,7 +583,7 @@ class Store:
         try:
             make_folder(self.folder)
         except OSError as error:
-            raise unwritable(self.folder, error) from None
+            raise self._refused(error, self.folder) from None
         self._db = self._open(suspect)
         self._own()
 
@@ -545,7 +623,7 @@ class Store:
         except TimeoutError:
             raise self._locked() from None
         except OSError as error:
-            raise unwritable(self._lock.path, error) from None
+            raise self._refused(error, self._lock.path) from None
 
     def _existing(self) -> sqlite3.Connection:
         """The database that is there, checked.
@@ -608,13 +686,16 @@ class Store:
         found = dict(db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall())
         wanted = _schema()
         same = all(found.get(name) == sql for name, sql in wanted.items())
+        ours = program == APPLICATION_ID
+        # With the tables of this version one bit that flipped is put right: a number that no program has is no version.
+        if ours and version > VERSION and not (same and version > _LIKELY_VERSION and _one_bit(version, VERSION)):
+            raise StoreError(
+                f"The store {self._file} was written by a later version of Evenflow (format {version}; this one "
+                f"reads up to {VERSION}). Name another with the environment variable {ENVIRONMENT}."
+            )
+        if same and program not in (0, APPLICATION_ID) and not _one_bit(program, APPLICATION_ID):
+            raise self._foreign(f"its application_id is {program}")
         if not same:
-            ours = program == APPLICATION_ID
-            if ours and version > VERSION:
-                raise StoreError(
-                    f"The store {self._file} was written by a later version of Evenflow (format {version}; this one "
-                    f"reads up to {VERSION}). Name another with the environment variable {ENVIRONMENT}."
-                )
             if not found and program in (0, APPLICATION_ID):
                 raise _Unready
             before = {**wanted, "runs": wanted["runs"].replace("document", _OF_VERSION_1)}
@@ -626,10 +707,7 @@ class Store:
             if not earlier and (ours or (program == 0 and any(_nearly(s, w) for s in found.values() for w in likely))):
                 raise _Damaged
             if not earlier or program not in (0, APPLICATION_ID):
-                raise StoreError(
-                    f"{self._file} is another program's database: it has not the tables of a run store. "
-                    f"Name another folder with the environment variable {ENVIRONMENT}."
-                )
+                raise self._foreign("it has not the tables of a run store")
         if (sound := db.execute("PRAGMA quick_check(1)").fetchone()) is None or sound[0] != "ok":
             raise _Damaged
         if not same or (program, version) != (APPLICATION_ID, VERSION):
@@ -732,6 +810,16 @@ class Store:
                 f"The store {self._file} is no file. Name another folder with the environment variable {ENVIRONMENT}."
             )
 
+    def _refused(self, error: OSError, path: Path) -> StoreError:
+        """What the system says of a file of the store: the one that it names, else this one."""
+        return unwritable(Path(error.filename) if isinstance(error.filename, str) else path, error, _ANOTHER)
+
+    def _foreign(self, why: str) -> StoreError:
+        return StoreError(
+            f"{self._file} is another program's database: {why}. "
+            f"Name another folder with the environment variable {ENVIRONMENT}."
+        )
+
     def _unmendable(self) -> StoreError:
         why = "can only be read, so that it cannot be mended" if self.read_only else "does not stay whole"
         return StoreError(
@@ -786,7 +874,7 @@ class Store:
                 with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
                     np.lib.format.write_array(member, both, allow_pickle=False)
         data = buffer.getbuffer()
-        write_whole(self._series_file(key), data)
+        write_whole(self._series_file(key), data, _ANOTHER)
         return hashlib.sha256(data).hexdigest()
 
     def _series(self, key: str, sha256: str | None) -> Mapping[str, tuple[bytes, bytes]] | None:
@@ -859,10 +947,18 @@ class SeriesFile(Mapping[str, tuple[bytes, bytes]]):
 def _sound(key: Any, seed: Any, record_hash: Any, series: Any, document: Any, checksum: Any) -> str | None:
     """The record's text, or None if a column is not what was written."""
     try:
-        # before version 2 the text itself was kept
-        record = zlib.decompress(document).decode() if isinstance(document, bytes) else document
-        return record if checksum == _checksum(key, seed, record_hash, series, record) else None
-    except (TypeError, AttributeError, UnicodeError, zlib.error):  # a column of another type, or damaged
+        if not isinstance(document, bytes):  # before version 2 the text itself was kept
+            return document if checksum == _checksum(key, seed, record_hash, series, [document.encode()]) else None
+        pieces = _pieces(document)
+        first = next(pieces, b"")
+        rest = next(pieces, None)
+        if rest is None:
+            return first.decode() if checksum == _checksum(key, seed, record_hash, series, [first]) else None
+        # a long one is judged before it is held; a record is a table
+        if first[:1] != b"{" or checksum != _checksum(key, seed, record_hash, series, chain((first, rest), pieces)):
+            return None
+        return b"".join(_pieces(document)).decode()
+    except (TypeError, AttributeError, UnicodeError, zlib.error, MemoryError):  # another type, or damaged
         return None
 
 
@@ -922,6 +1018,11 @@ def _schema() -> dict[str, str]:
 def _columns(db: sqlite3.Connection) -> list[str]:
     """The columns of the table of runs; none if there is no such table."""
     return [row[1] for row in db.execute("PRAGMA main.table_info(runs)")]
+
+
+def _one_bit(found: int, wanted: int) -> bool:
+    """Whether a number of the header is another one with a bit flipped."""
+    return ((found ^ wanted) & 0xFFFFFFFF).bit_count() == 1
 
 
 def _nearly(found: str, wanted: str) -> bool:

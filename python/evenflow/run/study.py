@@ -13,20 +13,23 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from .. import stats
-from ..errors import EvenflowError, Interrupted, ScenarioError, StoreError, UsageError
-from ..scenario.scenario import Scenario, require_memory
+from ..errors import EvenflowError, Interrupted, RunError, ScenarioError, StoreError, UsageError
+from ..scenario.scenario import STORED, Scenario, available_memory, gib, require_memory
 from ..scenario.sweep import Label, Labels, Point, expand, nearest_label
+from ..words import counted
 from .engine import Result, execute
 from .progress import Progress, progress_bar
 from .record import PROVENANCE, Record, engine_of, flatten
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future, ThreadPoolExecutor
+    from pathlib import Path
 
     import numpy as np
     import pandas as pd
@@ -38,12 +41,31 @@ if TYPE_CHECKING:
     from .notes import Note
     from .store import Claimed, Store
 
-__all__ = ["Curve", "Label", "Labels", "Origin", "Point", "Precision", "Progress", "Run", "Study", "Table", "run_study"]
+__all__ = [
+    "BrokenRun",
+    "BrokenRuns",
+    "Curve",
+    "Label",
+    "Labels",
+    "Origin",
+    "Point",
+    "Precision",
+    "Progress",
+    "Run",
+    "Study",
+    "Table",
+    "run_study",
+]
 
 BATCH = 10
 MOST_ROWS = 30
 """Points that a notebook shows of a table."""
 MOST_REPLICATIONS = 200
+MOST_RUNS = 10_000_000
+"""Of one study: each is planned before the first begins."""
+PLANNED_BYTES = 500
+"""What a run that is planned takes of memory, about."""
+PLANNED_AT_ONCE = 10_000
 DEFAULT_PRECISION_OF = "groups.*.throughput_bps"
 
 Metric: TypeAlias = "str | Callable[[Run], float | None]"
@@ -128,8 +150,14 @@ class Study:
     def __post_init__(self) -> None:
         if not self.points:
             raise UsageError("A study needs at least one point.")
-        if not self.seeds or len(set(self.seeds)) != len(self.seeds):
+        if not self.seeds or not (isinstance(self.seeds, range) or len(set(self.seeds)) == len(self.seeds)):
             raise UsageError("A study needs at least one seed, and each only once.")
+        if self.runs > MOST_RUNS:
+            points, seeds = counted(len(self.points), "point"), counted(len(self.seeds), "seed")
+            raise UsageError(
+                f"{points} with {seeds} make {self.runs:,} runs; "
+                f"the most in one study is {MOST_RUNS:,}. Use fewer replications or values, or split the study."
+            )
 
     @staticmethod
     def from_scenario(
@@ -536,6 +564,58 @@ class Curve:
     n: NDArray[np.int64]
 
 
+@dataclass(frozen=True)
+class BrokenRun:
+    """A run of a study that broke.
+
+    Attributes:
+        why: a sentence with the scenario's title and the seed.
+        file: the scenario as a file that `evenflow run` takes; None where none was written.
+    """
+
+    labels: Labels
+    seed: int
+    scenario: Scenario
+    why: str
+    file: Path | None = None
+
+    def __str__(self) -> str:
+        import shlex
+
+        at = ", ".join(f"{name} = {value}" for name, value in self.labels.items())
+        again = f"\n    evenflow run {shlex.quote(str(self.file))} --seed {self.seed}" if self.file else ""
+        return f"  {at}{': ' if at else ''}{self.why}{again}"
+
+
+class BrokenRuns(EvenflowError):
+    """Some runs of a study broke; all others are finished.
+
+    Attributes:
+        table: the finished ones.
+        broken: the others, in the order of points and seeds.
+    """
+
+    def __init__(self, table: Table, broken: Sequence[BrokenRun], store: Store | None = None) -> None:
+        self.table = table
+        self.broken = tuple(broken)
+        self._folder = None if store is None else store.folder
+        super().__init__(self._render())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return EvenflowError, (str(self),)
+
+    def _render(self, most: int = 10) -> str:
+        total, finished = len(self.table) + len(self.broken), len(self.table)
+        kept = f" and kept in {self._folder}" if self._folder is not None else ""
+        rest = f"; the other {finished:,} {'is' if finished == 1 else 'are'} finished{kept}" if finished else ""
+        lines = [f"{len(self.broken):,} of {counted(total, 'run')} broke{rest}.", *map(str, self.broken[:most])]
+        if len(self.broken) > most:
+            lines.append(f"  … and {len(self.broken) - most:,} more")
+        folders = {run.file.parent for run in self.broken if run.file is not None}
+        lines += [f"The scenarios are kept in {folder}." for folder in sorted(folders)]
+        return "\n".join(lines)
+
+
 def _measure(metric: Metric, run: Run) -> float | None:
     return metric(run) if callable(metric) else run.metric(metric)
 
@@ -596,6 +676,8 @@ LOOK_S = (0.02, 0.5)
 
 TICK_S = 1.0
 """Between two looks at how many workers there are."""
+MOST_KEPT_BROKEN = 100
+"""Most scenarios of a study's broken runs that are written to files."""
 MOST_LOST = 3
 """So often a run is computed again after it was lost with its worker."""
 
@@ -746,7 +828,7 @@ class _Batches(_Submission):
                     found += self._again([job], "it was interrupted")
                     continue
                 self.hosts.costs.learn(self.kind_of(job.key), seconds)
-                found.append((job.key, outcome))
+                found.append((job.key, RunError(str(outcome)) if isinstance(outcome, EvenflowError) else outcome))
             found += self._again(batch[len(outcomes) :], "it was interrupted")
         return found
 
@@ -757,7 +839,7 @@ class _Batches(_Submission):
             if self.lost[job.key] > MOST_LOST:
                 title = json.loads(job.tree_json).get("title", "untitled")
                 text = f"A run of “{title}”, seed {job.seed}, was lost {self.lost[job.key]} times: {why}. "
-                error = EvenflowError(text + "It may need more memory or time than a worker has.")
+                error = RunError(text + "It may need more memory or time than a worker has.")
                 found.append((job.key, error))
             else:
                 self._send([job])
@@ -806,6 +888,8 @@ def run_study(
 
     Raises:
         ScenarioError: a point is not valid.
+        BrokenRuns: some runs broke; it has the table of the others, which are all finished, and in the store's folder
+            `failed` are the scenarios.
         Interrupted: Ctrl-C; finished runs are in the store.
         StoreError: the store cannot be written; what was committed stays.
     """
@@ -816,12 +900,18 @@ def run_study(
     jobs = default_jobs() if jobs is None else jobs
     if jobs < 1:
         raise UsageError(f"{jobs} jobs: at least 1 is needed.")
+    free, plan_bytes = available_memory(), study.runs * PLANNED_BYTES
+    if free is not None and plan_bytes > free:
+        raise EvenflowError(
+            f"To plan {study.runs:,} runs takes about {gib(plan_bytes)} of memory; {gib(free)} are free here. "
+            f"Use fewer replications or values, at most {counted(free // PLANNED_BYTES, 'run')}, or split the study."
+        )
     texts = [point.scenario.to_json() for point in study.points]
     hashes = [point.scenario.hash for point in study.points]
     largest = max(study.points, key=lambda p: p.scenario.core.memory_bytes).scenario
     at_once = jobs if executor is None else getattr(executor, "on_this_machine", 1)
     if at_once:
-        require_memory(largest, min(at_once, study.runs))
+        require_memory(largest, min(at_once, study.runs), copies=STORED if store is not None else 0)
 
     state = Progress(total=study.runs if precision is None else len(study.points) * BATCH)
     runs: dict[tuple[int, int], Run] = {}
@@ -831,6 +921,10 @@ def run_study(
     elsewhere: dict[str, None] = {}
     """Keys of runs that other processes compute."""
     batches = dict.fromkeys(range(len(study.points)), 0)
+    broken: dict[str, BrokenRun] = {}
+    """Runs that broke, by key."""
+    without: dict[tuple[int, int], BrokenRun] = {}
+    """The same by (point, seed)."""
 
     def keep(key: str, record: Record, cached: bool) -> list[int]:
         """A run is there. Returns the points that it belongs to."""
@@ -848,20 +942,48 @@ def run_study(
                 on_run(state)
         return list(dict.fromkeys(point for point, _ in entries))
 
+    def miss(point: int, seed: int, run: BrokenRun) -> None:
+        without[point, seed] = replace(run, labels=study.points[point].labels)
+        state.broken = len(without)
+        bar.update(state)
+
+    def gave_up(errors: Sequence[tuple[str, RunError]]) -> None:
+        """These runs broke: keep their scenarios, and go on without them."""
+        if store is not None:  # others would wait for them
+            store.release([key for key, _ in errors])
+        for key, error in errors:
+            entries = wanted.pop(key)
+            point, seed = entries[0]
+            run = BrokenRun(study.points[point].labels, seed, study.points[point].scenario, str(error))
+            if store is not None and len(broken) < MOST_KEPT_BROKEN:
+                with suppress(StoreError):
+                    run = replace(run, file=store.keep_broken(run.scenario, seed, run.why))
+            broken[key] = run
+            for point, seed in entries:
+                miss(point, seed, run)
+            if precision is not None:
+                for point in dict.fromkeys(point for point, _ in entries):
+                    queue.extendleft(reversed(next_batch(point)))
+
     def plan(point: int, seeds: Iterable[int]) -> list[str]:
         """Take what the store holds. Returns the keys of the rest."""
         missing = []
-        for seed in seeds:
-            key = key_of(hashes[point], seed)
-            if key in wanted:
-                wanted[key].append((point, seed))
-                continue
-            wanted[key] = [(point, seed)]
-            found = store.get(key) if store is not None else None
-            if found is None:
-                missing.append(key)
-            else:
-                keep(key, found, True)
+        todo = iter(seeds)
+        while some := [(key_of(hashes[point], seed), seed) for seed in islice(todo, PLANNED_AT_ONCE)]:
+            there = store.there([key for key, _ in some]) if store is not None else frozenset()
+            for key, seed in some:
+                if key in broken:
+                    miss(point, seed, broken[key])
+                    continue
+                if key in wanted:
+                    wanted[key].append((point, seed))
+                    continue
+                wanted[key] = [(point, seed)]
+                found = store.get(key) if store is not None and key in there else None
+                if found is None:
+                    missing.append(key)
+                else:
+                    keep(key, found, True)
         return missing
 
     def next_batch(point: int) -> list[str]:
@@ -871,9 +993,10 @@ def run_study(
         while True:
             have = batches[point]
             seeds = range(1, have + 1)
-            if any((point, seed) not in runs for seed in seeds):
+            if any((point, seed) not in runs and (point, seed) not in without for seed in seeds):
                 return missing
-            if have >= MOST_REPLICATIONS or (have and precision.met([runs[point, seed] for seed in seeds])):
+            done = [runs[point, seed] for seed in seeds if (point, seed) in runs]
+            if have >= MOST_REPLICATIONS or (have and (not done or precision.met(done))):
                 return missing
             batches[point] = have + BATCH
             if have:
@@ -941,7 +1064,7 @@ def run_study(
                 if room:
                     submit(take(room))
                 if flight.pending:
-                    good, failed = _sorted(flight.finished(pause if elsewhere else None))
+                    good, bad, failed = _sorted(flight.finished(pause if elsewhere else None))
                     if flight.workers != state.workers:
                         state.workers = flight.workers
                         bar.update(state)
@@ -951,6 +1074,8 @@ def run_study(
                     flight.learn(time.perf_counter() - started, computed)
                     for (key, _), record in zip(good, records, strict=True):
                         arrived(key, record, False)
+                    if bad:
+                        gave_up(bad)
                     if failed is not None:
                         raise failed
                 elif elsewhere and not queue:
@@ -972,7 +1097,14 @@ def run_study(
 
                 _core.clear_stop()
     scenarios = {index: point.scenario for index, point in enumerate(study.points)}
-    return Table(runs.values(), elapsed_s=state.elapsed_s, scenarios=scenarios)
+    there = {point for point, _ in runs}
+    left_out = [
+        study.points[point].labels for point in dict.fromkeys(p for p, _ in sorted(without)) if point not in there
+    ]
+    table = Table(runs.values(), elapsed_s=state.elapsed_s, scenarios=scenarios, left_out=left_out)
+    if without:
+        raise BrokenRuns(table, [run for _, run in sorted(without.items(), key=lambda item: item[0])], store)
+    return table
 
 
 def _flight(executor: Executor, jobs: int | None, kind_of: Callable[[str], str]) -> _Submission:
@@ -984,16 +1116,21 @@ def _flight(executor: Executor, jobs: int | None, kind_of: Callable[[str], str])
     return _Submission(executor, jobs)
 
 
-def _sorted(outcomes: Iterable[_Outcome]) -> tuple[list[tuple[str, Result]], BaseException | None]:
-    """What came out well, and the first error: one run's error loses no other."""
+def _sorted(
+    outcomes: Iterable[_Outcome],
+) -> tuple[list[tuple[str, Result]], list[tuple[str, RunError]], BaseException | None]:
+    """What came out well, what broke by itself, and the first error that ends the study: none of them loses another."""
     good: list[tuple[str, Result]] = []
+    bad: list[tuple[str, RunError]] = []
     failed: BaseException | None = None
     for key, outcome in outcomes:
-        if isinstance(outcome, BaseException):
+        if isinstance(outcome, RunError):
+            bad.append((key, outcome))
+        elif isinstance(outcome, BaseException):
             failed = failed or outcome
         else:
             good.append((key, outcome))
-    return good, failed
+    return good, bad, failed
 
 
 def _checked(future: Future[Result]) -> Result:
@@ -1024,7 +1161,7 @@ def _stop(
     if store is None or store.read_only:
         return
     with suppress(EvenflowError):
-        good, _ = _sorted(flight.ended())
+        good, _, _ = _sorted(flight.ended())
         if good:
             store.put_all([row(key, result) for key, result in good])
         store.release()
@@ -1040,9 +1177,8 @@ def _not_there(missing: int, total: int, store: Store) -> str:
 
 
 def _interrupted(state: Progress, store: Store | None) -> str:
-    if store is None:
-        return f"Interrupted after {state.done} of {state.total} runs; nothing was stored."
-    return (
-        f"Interrupted after {state.done} of {state.total} runs; they are kept in {store.folder}. "
-        "Run the same command again to go on from there."
-    )
+    after = f"Interrupted after {state.done:,} of {counted(state.total, 'run')}"
+    if store is None or not state.done:
+        return f"{after}; nothing was stored."
+    it_is = "it is" if state.done == 1 else "they are"
+    return f"{after}; {it_is} kept in {store.folder}. Run the same command again to go on from there."

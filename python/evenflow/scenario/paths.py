@@ -91,6 +91,11 @@ def _escaped(character: str) -> str:
     return character
 
 
+def quoted(text: str) -> str:
+    """A text in TOML's quotes."""
+    return f'"{"".join(map(_escaped, text))}"'
+
+
 def _cut(text: str, most: int = 120) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
@@ -102,7 +107,7 @@ def render(path: Sequence[str | int]) -> str:
         if isinstance(segment, int):
             parts.append(f"[{segment}]")
         else:
-            name = segment if _BARE.fullmatch(segment) else f'"{"".join(map(_escaped, segment))}"'
+            name = segment if _BARE.fullmatch(segment) else quoted(segment)
             parts.append(f".{name}" if parts else name)
     return "".join(parts)
 

@@ -10,9 +10,11 @@ import copy
 import datetime
 import json
 import math
+import os
 import re
+import stat
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,7 +59,8 @@ class Scenario:
         """
         name, text = str(path), ""
         try:
-            text = Path(path).read_text(encoding="utf-8").removeprefix("\ufeff")  # some editors begin with a mark
+            text = _read(Path(path)).decode("utf-8").removeprefix("\ufeff")  # some editors begin with a mark
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
             return Scenario(tomllib.loads(text), source=name)
         except FileNotFoundError:
             raise ScenarioError([("", _missing(Path(path)))], name) from None
@@ -383,6 +386,30 @@ def _plain(value: Any, depth: int = 0) -> Any:
     return value
 
 
+LARGEST_FILE = 2**26
+"""Bytes of a scenario file: one of 10^5 groups has 2 * 10^7."""
+
+
+def _read(path: Path) -> bytes:
+    """A file that ends. Pipes are read (`<(…)`, /dev/stdin); one that nobody writes to would be waited for.
+
+    Raises:
+        ScenarioError: it is longer than any scenario, or such a pipe.
+    """
+    # Opened without waiting a pipe without a writer is empty at once; what `<(…)` gives has a writer already.
+    is_pipe = stat.S_ISFIFO(path.stat().st_mode)
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with open(descriptor, "rb") as file:
+        if hasattr(os, "set_blocking"):
+            os.set_blocking(descriptor, True)
+        data = file.read(LARGEST_FILE + 1)
+    if len(data) > LARGEST_FILE:
+        raise ScenarioError([("", f"is longer than {LARGEST_FILE >> 20} MiB; no scenario is.")])
+    if is_pipe and not data:
+        raise ScenarioError([("", "is a pipe that nobody writes to; a scenario is one TOML file.")])
+    return data
+
+
 def _unread(error: Exception) -> str:
     """Of a file that the reader of TOML gives up on without saying where."""
     if isinstance(error, RecursionError):
@@ -469,32 +496,53 @@ def _below_limit() -> list[int]:
     return [max(0, limit - taken)]
 
 
-def require_memory(scenario: Scenario, at_once: int = 1) -> None:
-    """Refuse a run that would not fit into memory.
+WRITTEN = 4
+"""Times the engine's memory for series that a run's folder takes: a frame, Parquet and CSV."""
+STORED = 1
+"""The same for the store: a file that is put together in memory, of one run at a time."""
+
+
+def require_memory(scenario: Scenario, at_once: int = 1, *, copies: int = 0) -> None:
+    """Refuse runs that would not fit into memory.
+
+    Args:
+        at_once: runs at the same time.
+        copies: of the series beside them, of one run at a time, as they are kept or written: `WRITTEN`, `STORED`.
 
     Raises:
-        EvenflowError: says what it would need and what there is.
+        EvenflowError: says what it would need, what there is, and what would fit.
     """
-    require_bytes(scenario.core.memory_bytes, at_once)
+    from .fitting import needed, that_fit
+
+    need = scenario.core.memory_bytes
+    require_bytes(need, at_once, needed(scenario, copies) - need, lambda free: that_fit(scenario, copies, free))
 
 
-def require_bytes(need: int, at_once: int = 1) -> None:
-    """Refuse runs of which each would need so many bytes. See `require_memory`."""
+def require_bytes(
+    need: int, at_once: int = 1, more: int = 0, what_fits: Callable[[int], list[str]] = lambda _: []
+) -> None:
+    """Refuse runs of which each would need so many bytes, and `more` beside them. See `require_memory`."""
     free = available_memory()
-    if free is None or need * at_once <= free:
+    if free is None or need * at_once + more <= free:
         return
-    what = "One run" if at_once == 1 or need > free else f"{at_once} runs at once"
-    fits = free // need if need else 0
-    less = (
-        " Use fewer users or flows, limits of queues, lower rates, a longer interval of series or a shorter duration, "
-        "or a machine with more memory."
-    )
-    advice = f" Use --jobs {fits}." if fits >= 1 else less
+    one = at_once == 1 or need + more > free
+    fits = (free - more) // need if need else 0
+    if fits >= 1:
+        advice = f"Use --jobs {fits}."
+    elif values := what_fits(free):
+        advice = f"By the same estimate it would fit with {', or '.join(values)}; or use a machine with more memory."
+    else:
+        advice = (
+            "Use fewer users or flows, limits of queues, lower rates, a longer interval of series or a shorter "
+            "duration, or a machine with more memory."
+        )
+    beside = f", {gib(more)} of it for series while they are written" if more > need * (1 if one else at_once) else ""
     raise EvenflowError(
-        f"{what} of this scenario would need about {_gib(need * (1 if need > free else at_once))} of memory; "
-        f"{_gib(free)} are free here.{advice}"
+        f"{'One run' if one else f'{at_once} runs at once'} of this scenario would need about "
+        f"{gib(need * (1 if one else at_once) + more)} of memory{beside}; {gib(free)} are free here. {advice}"
     )
 
 
-def _gib(count: int) -> str:
+def gib(count: int) -> str:
+    """Bytes of memory, for a sentence."""
     return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"

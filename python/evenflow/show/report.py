@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from html import escape
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
 from ..judge import claims
+from ..scenario.toml_text import toml_text
 from . import one_claim
 from .console import time_span
 
@@ -300,37 +300,6 @@ def _inline(svg: str, prefix: str, alt: str) -> str:
     return f'{head} role="img" aria-label="{escape(alt, quote=True)}">{rest}'
 
 
-def _toml(tree: Mapping[str, Any]) -> str:
-    """A scenario's tree as TOML, one line a value."""
-    from ..scenario import paths
-
-    def value(v: Any) -> str:
-        if isinstance(v, bool):
-            return "true" if v else "false"
-        if isinstance(v, Mapping):
-            return "{ " + ", ".join(f"{key(k)} = {value(x)}" for k, x in v.items()) + " }" if v else "{}"
-        if isinstance(v, list):
-            return "[" + ", ".join(value(x) for x in v) + "]"
-        return json.dumps(v, ensure_ascii=False) if isinstance(v, str) else str(v)
-
-    def key(name: object) -> str:
-        return paths.render((str(name),))
-
-    lines: list[str] = []
-
-    def write(table: Mapping[str, Any], above: tuple[str, ...]) -> None:
-        plain = {k: v for k, v in table.items() if not (isinstance(v, Mapping) and len(above) < 2)}
-        if above and (plain or not table):
-            lines.extend(["", f"[{paths.render(above)}]"])
-        lines.extend(f"{key(k)} = {value(v)}" for k, v in plain.items())
-        for k, v in table.items():
-            if k not in plain:
-                write(v, (*above, str(k)))
-
-    write(tree, ())
-    return "\n".join(lines).strip() + "\n"
-
-
 def render_study(
     table: Table,
     scenario: Scenario,
@@ -383,7 +352,7 @@ def render_study(
             command=command,
             seeds=_seeds(table),
             durations=_durations(table),
-            scenario=_toml(scenario.tree),
+            scenario=toml_text(scenario.tree),
             engines=table.engines,
             provenance=_provenance(),
         )

@@ -1,0 +1,97 @@
+"""The estimate of memory: with what Python makes of series, and with values that would fit."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import SMALL, Cli, environment
+from evenflow.errors import EvenflowError
+from evenflow.scenario import Scenario
+from evenflow.scenario import scenario as module
+from evenflow.scenario.fitting import needed
+
+LINE = {"rate": "10 Mbit/s", "delay": "5 ms"}
+CBR = {"users": 1, "path": ["line"], "traffic": {"kind": "cbr", "rate": "1000 Tbit/s"}}
+SERIES = 'record.series=[{ of = "links.bottleneck.queue.packets", every = "1 us" }]'
+
+
+STATUS = Path("/proc/self/status")
+MEASURED = """
+import sys
+from evenflow.cli import invoke
+code = invoke(sys.argv[1:])
+hwm = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(code, hwm.split()[1], file=sys.stderr)
+"""
+
+
+def peak(work: Path, *arguments: str) -> int:
+    """The largest resident set of a command, in bytes. That of getrusage has the parent's in it."""
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, *arguments], cwd=work, env=environment(), capture_output=True, check=True
+    )
+    code, kib = map(int, done.stderr.split()[-2:])
+    assert code == 0
+    return kib * 1024
+
+
+@pytest.mark.skipif(not STATUS.exists(), reason="needs /proc: run it on Linux")
+@pytest.mark.parametrize(
+    ("command", "copies"),
+    [(("run",), 0), (("run", "--out", "o", "--no-view"), module.WRITTEN), (("study", "--jobs", "1"), module.STORED)],
+)
+def test_the_estimate_counts_what_python_makes_of_series(
+    work: Path, small: Path, command: tuple[str, ...], copies: int
+) -> None:
+    name, *options = command
+    rest = [str(small), *options, *(["--replications", "1"] if name == "study" else []), "--json"]
+    scenario = Scenario.load(small)
+    recorded = scenario.set("record.series", [{"of": "links.bottleneck.queue.packets", "every": "1 us"}])
+    said = needed(recorded, copies) - needed(scenario, 0)
+    assert said > 100 * 2**20
+    # what a study draws afterwards is not there at the same time
+    measured = peak(work, name, *rest, "--set", SERIES) - peak(work, "run", str(small), "--json")
+    assert said / 1.5 < measured < said * 1.5
+
+
+@pytest.mark.parametrize(
+    ("more", "key"),
+    [
+        ({"links.line": LINE, "groups.video": CBR}, "groups.video.traffic.rate"),
+        ({"record.series": [{"of": "links.bottleneck.queue.packets", "every": "10 ns"}]}, "record.series[0].every"),
+        ({"groups.light.users": 1_000_000}, "groups.light.users"),
+    ],
+)
+@pytest.mark.parametrize("copies", [0, 4])
+def test_a_refusal_names_values_that_fit(
+    small: Path, more: dict[str, object], key: str, copies: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = 100 * 2**20
+    monkeypatch.setattr(module, "available_memory", lambda: free)
+    large = Scenario.load(small).with_settings(more)
+    with pytest.raises(
+        EvenflowError, match=r"100 MiB are free here\. By the same estimate it would fit with"
+    ) as caught:
+        module.require_memory(large, copies=copies)
+    values = dict(re.findall(r"(\S+) = (\"[^\"]+\"|[0-9,]+)", str(caught.value)))
+    assert key in values
+    for path, text in values.items():
+        value = text.strip('"') if text.startswith('"') else int(text.replace(",", ""))
+        module.require_memory(large.set(path, value), copies=copies)
+
+
+def test_run_counts_its_folder(cli: Cli, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "available_memory", lambda: 300 * 2**20)
+    assert cli("run", small, "--set", SERIES, "--json").code == 0
+    done = cli("run", small, "--set", SERIES, "--json", "--out", "o")
+    assert done.code == 1
+    assert "of it for series while they are written; 300 MiB are free here." in done.err
+
+
+def test_small_is_what_the_tests_think_it_is(small: Path) -> None:
+    assert small.read_text() == SMALL
+    assert needed(Scenario.load(small), 4) == Scenario.load(small).core.memory_bytes
