@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
+import math
 import os
 import re
 import secrets
+import stat
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import StoreError
 
@@ -22,8 +25,57 @@ PARTIAL = ".partial"
 LEFT_S = 3600.0
 """A file that has been in writing for longer was left by a process that was killed."""
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+MOST_READ = 2**24
+"""Bytes of a file that is read as a whole. Ledgers and manifests have far fewer; a device or a pipe need not end."""
 _CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF, errno.EACCES, errno.EISDIR, errno.EPERM)
 """What a system answers that cannot sync a folder, or need not."""
+
+
+def read_whole(path: Path, most: int = MOST_READ) -> bytes:
+    """A file's bytes, from an ordinary file that is not larger than `most`.
+
+    Raises:
+        OSError: it cannot be read, is larger, or is a pipe or a device, which may never answer or never end.
+    """
+    # without this flag the opening of a pipe waits for somebody who writes to it
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(handle, "rb") as file:
+        mode = os.fstat(handle).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most // 2**20} MiB", str(path))
+    return data
+
+
+def read_json(path: Path, most: int = MOST_READ) -> Any:
+    """A JSON file without what JSON does not have (NaN, Infinity) and without numbers that no double holds.
+
+    Raises:
+        OSError: it cannot be read, see `read_whole`.
+        ValueError: it is no JSON, or holds such a number.
+        RecursionError: it is nested too deep.
+    """
+    return json.loads(read_whole(path, most).decode(), parse_constant=_no_number, parse_float=_finite, parse_int=_whole)
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _no_number(text)
+
+
+def _whole(text: str) -> int:
+    value = int(text)
+    if abs(value) >= 2**64:
+        raise ValueError("a whole number beyond 64 bits")
+    return value
 
 
 def write_whole(path: Path, data: bytes | memoryview) -> None:
