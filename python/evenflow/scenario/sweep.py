@@ -140,11 +140,22 @@ def _read(
     grid: list[_Axis] = []
     swept: dict[paths.Path, str] = {}
     in_cases: list[paths.Path] = []
+    below: dict[paths.Path, paths.Path] = {p[:depth]: p for p in pinned for depth in range(1, len(p))}
+    """For a path one below it that has a value of its own, swept or pinned."""
 
     def claim(path: paths.Path, place: str) -> None:
         if path in swept:
             errors.append((place, f"is already swept by {swept[path]}."))
+        above = [path[:depth] for depth in range(1, len(path))]
+        whole = next((other for other in above if other in swept), None)
+        part = below.get(path)
+        if whole is not None:
+            errors.append((place, _overlap(path, swept[whole], whole)))
+        elif part is not None:
+            errors.append((place, _overlap(part, swept.get(part, f"--set {paths.render(part)}"), path)))
         swept[path] = place
+        for other in above:
+            below.setdefault(other, path)
 
     rest = dict(sweep)
     replications = rest.pop("replications", DEFAULT_REPLICATIONS)
@@ -196,6 +207,14 @@ def _read(
             said = f"did you mean {known}?" if guess else f"known tables: {known}."
             errors.append((at, f"there is no {paths.render(parent)} in the scenario; {said}"))
     return [*cases, *steps, *grid]
+
+
+def _overlap(part: paths.Path, other: str, whole: paths.Path) -> str:
+    """Why two paths are not swept both: where the table is set after its part, the part's label says what is not so."""
+    return (
+        f"overlaps with {other}: {paths.render(part)} is a part of {paths.render(whole)}, and one would undo the other. "
+        "Set only one of them, or write their combinations in [sweep.cases]."
+    )
 
 
 def _read_cases(
