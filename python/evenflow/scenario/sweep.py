@@ -212,8 +212,8 @@ def _read(
 def _overlap(part: paths.Path, other: str, whole: paths.Path) -> str:
     """Why two paths are not swept both: where the table is set after its part, the part's label says what is not so."""
     return (
-        f"overlaps with {other}: {paths.render(part)} is a part of {paths.render(whole)}, and one would undo the other. "
-        "Set only one of them, or write their combinations in [sweep.cases]."
+        f"overlaps with {other}: {paths.render(part)} is a part of {paths.render(whole)}, and one would undo the "
+        "other. Set only one of them, or write their combinations in [sweep.cases]."
     )
 
 
