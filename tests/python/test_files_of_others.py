@@ -318,3 +318,52 @@ def test_whole_folders_are_found_whole(folder: Path) -> None:
 
     for name in ("st", "ru"):
         require_whole(open_(folder / name), folder / name)
+
+
+# --- names
+
+
+def test_no_control_character_is_written(cli: Cli, work: Path) -> None:
+    evil = json.dumps("x\x1b[31m\x00\x9b")
+    text = SMALL.replace('"Two users at one link"', evil)
+    text += f'[sweep]\nreplications = 1\n[sweep.cases.{evil}]\n{evil} = {{ "groups.heavy.users" = 1 }}\n'
+    (work / "s.toml").write_text(text + '"b" = { "groups.heavy.users" = 2 }\n')
+    done = cli("study", "s.toml", "--out", "o")
+    assert done.code == 0, done.err
+    written = [path for path in (work / "o").iterdir() if path.suffix in (".csv", ".html")]
+    assert {path.name for path in written} >= {"results.csv", "summary.csv", "report.html"}
+    for path in written:
+        assert all(letter == "\n" or ord(letter) > 31 for letter in path.read_text().replace("\t", "")), path
+        assert "\x9b" not in path.read_text(), path
+    assert "x\\x1b[31m\\x00\\x9b" in (work / "o" / "results.csv").read_text()
+    assert cli("run", "s.toml", "--out", "r").code == 0
+    assert not {"\x1b", "\0", "\x9b"} & set((work / "r" / "view.html").read_text())
+
+
+@posix
+def test_a_pipe_is_no_manifest(cli: Cli, work: Path) -> None:
+    os.mkfifo(work / "film.mpd")
+    (work / "s.toml").write_text(SMALL + '[groups.film]\nusers = 1\npath = ["bottleneck"]\n'
+                                 'traffic = { kind = "adaptive", ladder = "film.mpd" }\n')  # fmt: skip
+    said = harmless(cli, "check", "s.toml")[1]
+    assert "film.mpd" in said
+    assert "cannot be read: it is no ordinary file." in said
+
+
+def test_long_names_are_cut_in_messages(cli: Cli, work: Path) -> None:
+    (work / "s.toml").write_text(SMALL + f'[groups."{"n" * 100_000}"]\nusers = 0\npath = ["x"]\n')
+    said = harmless(cli, "check", "s.toml")[1]
+    assert "n" * 120 + "…" in said
+    assert len(said) < 3000
+
+
+def test_one_value_written_in_several_ways_is_one_point(cli: Cli, work: Path) -> None:
+    swept = '"groups.light.users" = [1, 2]\n"links.bottleneck.delay" = ["1 ms", "2 ms", "1.0 ms", "0.001 s"]\n'
+    (work / "s.toml").write_text(SMALL + "[sweep]\nreplications = 1\n" + swept)
+    done = cli("check", "s.toml")
+    assert done.code == 2
+    assert 'sweep."links.bottleneck.delay"[2]: 1.0 ms and 1 ms are the same links.bottleneck.delay' in done.err
+    assert 'sweep."links.bottleneck.delay"[3]: 0.001 s and 1 ms are the same' in done.err
+    assert done.err.count("the same") == 2
+    (work / "s.toml").write_text(SMALL + "[sweep]\nreplications = 1\n" + swept.replace(', "1.0 ms", "0.001 s"', ""))
+    assert cli("check", "s.toml").code == 0

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import SMALL, environment
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="`>&-` is of shells that are on Linux and macOS")
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="Windows has no `>&-`: run it on Linux or macOS")
 
 COMMANDS = [
     ("run", "small.toml"),

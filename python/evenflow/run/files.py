@@ -112,9 +112,21 @@ def write_whole(path: Path, data: bytes | memoryview) -> None:
 
 def csv_bytes(frame: pl.DataFrame) -> bytes:
     """A table as CSV. A text that a spreadsheet would take for a formula gets an apostrophe in front, as OWASP advises
-    (“CSV injection”): names of cases and groups come from files of other people. "-5 ms" is no formula.
+    (“CSV injection”): names of cases and groups come from files of other people. "-5 ms" is no formula. Control
+    characters, which a terminal would obey, are shown by their numbers.
     """
     import polars as pl
+
+    from ..words import CONTROL, clean
+
+    def plain(texts: pl.Series) -> pl.Series:
+        if not texts.str.contains(CONTROL).any():
+            return texts
+        return pl.Series(
+            texts.name,
+            [text and re.sub(CONTROL, lambda found: clean(found[0]), text) for text in texts],
+            dtype=pl.String,
+        )
 
     def harmless(text: pl.Expr) -> pl.Expr:
         signed = text.str.contains(r"^[+-]") & ~text.str.contains(r"^[+-][0-9.]+([eE][+-]?[0-9]+)?( ?[A-Za-z%/]+)?$")
@@ -122,7 +134,12 @@ def csv_bytes(frame: pl.DataFrame) -> bytes:
         return pl.when(formula).then(pl.concat_str(pl.lit("'"), text)).otherwise(text)
 
     texts = [name for name, kind in frame.schema.items() if kind == pl.String]
-    names = pl.Series("name", frame.columns, dtype=pl.String).to_frame().select(harmless(pl.col("name")).alias("name"))
+    names = (
+        plain(pl.Series("name", frame.columns, dtype=pl.String))
+        .to_frame()
+        .select(harmless(pl.col("name")).alias("name"))
+    )
+    frame = frame.with_columns(plain(frame[name]) for name in texts)
     shown = frame.with_columns(harmless(pl.col(name)).alias(name) for name in texts)
     shown.columns = names["name"].to_list()
     return shown.write_csv().encode()
