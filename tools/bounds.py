@@ -8,7 +8,7 @@ pip-audit for advisories where it can be had, and cargo-audit or cargo-deny for 
 installed.
 
 Not here: licences and advisories at the lowest end, which says what works and not what to install (pip takes newer
-versions by itself); and the extra `notebook`, whose tests (`make test`) run a whole JupyterLab at the versions of .venv.
+versions by itself); and the extra `notebook`, whose tests (`make test`) run JupyterLab as it is in .venv.
 """
 
 from __future__ import annotations
