@@ -6,6 +6,9 @@ Each end gets a virtual environment in target/bounds. `lowest` installs exactly 
 need in turn is as new as they allow. `--licences` lists the licences of what is installed at the newest end, and asks
 pip-audit for advisories where it can be had, and cargo-audit or cargo-deny for those of the crates where it is
 installed.
+
+Not here: licences and advisories at the lowest end, which says what works and not what to install (pip takes newer
+versions by itself); and the extra `notebook`, whose tests (`make test`) run JupyterLab as it is in .venv.
 """
 
 from __future__ import annotations

@@ -7,7 +7,11 @@ leaves with `error.exit_code`. A traceback means a defect of ours.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
+
+LONGEST_NAME = 120
+"""Letters of a name in a message."""
 
 
 class EvenflowError(Exception):
@@ -39,10 +43,15 @@ class ScenarioError(UsageError):
         where = self.source or "the scenario"
         count = len(self.errors)
         head = f"{where}: {count} error{'s' if count != 1 else ''}"
-        lines = [f"  {path}: {message}" if path else f"  {message}" for path, message in self.errors[:most]]
+        lines = [_cut(f"  {path}: {message}" if path else f"  {message}") for path, message in self.errors[:most]]
         if count > most:
             lines.append(f"  … and {count - most} more")
         return "\n".join([head, *lines])
+
+
+def _cut(line: str) -> str:
+    """A line whose long words, names from the file, are cut: a name of 100,000 letters hides what is wrong with it."""
+    return re.sub(rf"(\w{{{LONGEST_NAME}}})\w+", r"\1…", line)
 
 
 class NotYetKnown(UsageError, NotImplementedError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 
@@ -80,6 +81,16 @@ def clean(text: object) -> str:
 
 def _shown(character: str) -> str:
     return " " if character == "\t" else f"\\x{ord(character):02x}"
+
+
+CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
+"""Control characters that are no blanks and no ends of lines: no text of ours has them, names from files may."""
+_CONTROL = re.compile(CONTROL)
+
+
+def html_page(text: str) -> str:
+    """A page without control characters, which HTML does not allow; a sign stands in their place."""
+    return _CONTROL.sub("\ufffd", text)
 
 
 def html_table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]], below: str = "") -> str:

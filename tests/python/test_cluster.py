@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import threading
 import time
 import tomllib
 from collections import Counter
@@ -385,12 +388,103 @@ class TestDask:
         ):
             pass
 
+    @pytest.mark.parametrize(
+        ("says", "then", "why"),
+        [
+            (b"", "stay", "says nothing within 0.5 s"),
+            (b"", "go", "another program"),
+            (b"\x40", "stay", "says nothing within 0.5 s"),
+            (b"HTTP/1.1 400 Bad Request\r\n\r\nhello", "go", "another program"),
+            (b"\xff" * 64, "stay", "another program"),
+            (struct.pack("<Q", 2**40) + b"x", "stay", "another program"),
+            (struct.pack("<Q", 40) + b"x" * 40, "stay", "another program"),
+        ],
+    )
+    def test_another_program_is_there(
+        self, says: bytes, then: str, why: str, cli: Cli, small: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from evenflow.run import on_dask
+
+        monkeypatch.setattr(on_dask, "GREET_S", 0.5)
+        kept = []
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            port = server.getsockname()[1]
+
+            def serve() -> None:
+                with contextlib.suppress(OSError):
+                    while True:
+                        connection, _ = server.accept()
+                        connection.sendall(says)
+                        if then == "go":
+                            connection.close()
+                        kept.append(connection)
+
+            threading.Thread(target=serve, daemon=True).start()
+            started = time.monotonic()
+            done = cli("study", small, "--on", f"dask://127.0.0.1:{port}")
+            assert time.monotonic() - started < 5
+        assert done.code == 1
+        assert done.err.count("\n") == 1
+        assert f"No Dask scheduler answers at 127.0.0.1:{port} (" in done.err
+        assert why in done.err
+        for connection in kept:
+            connection.close()
+
+    def test_a_scheduler_that_greets_and_then_says_nothing(
+        self, cli: Cli, small: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from evenflow.run import on_dask
+
+        monkeypatch.setattr(on_dask, "CONNECT_S", 0.5)
+        monkeypatch.setattr(on_dask, "REACH_S", 0.5)
+        monkeypatch.setattr(on_dask, "_require_scheduler", lambda _: None)
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            started = time.monotonic()
+            done = cli("study", small, "--on", f"dask://127.0.0.1:{server.getsockname()[1]}")
+            assert time.monotonic() - started < 5
+        assert done.code == 1
+        assert done.err.count("\n") == 1
+        assert "No Dask scheduler answers" in done.err
+
+    def test_a_host_that_is_not_known_and_one_that_takes_too_long(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from evenflow.run import on_dask
+
+        def unknown(*_: object, **__: object) -> socket.socket:
+            raise socket.gaierror(-2, "Name or service not known")
+
+        monkeypatch.setattr(socket, "create_connection", unknown)
+        with pytest.raises(EvenflowError, match="there is no such host"), workers("dask://nowhere:8786"):
+            pass
+        monkeypatch.setattr(socket, "create_connection", lambda *_, **__: time.sleep(5))
+        monkeypatch.setattr(on_dask, "REACH_S", 0.1)
+        with pytest.raises(EvenflowError, match="no answer within"), workers("dask://nowhere:8786"):
+            pass
+
+    def test_more_workers_than_fit_are_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from evenflow.run import on_dask
+
+        monkeypatch.setattr(on_dask, "available_memory", lambda: 1_050_000_000)
+        with pytest.raises(EvenflowError, match=r"1\.05 GB are free\. Use dask-local:10\."), workers("dask-local:11"):
+            pass
+        monkeypatch.setattr(on_dask, "available_memory", lambda: 1_000_000)
+        with pytest.raises(EvenflowError, match="Not one would fit"), workers("dask-local:1"):
+            pass
+
     def test_no_workers(self, monkeypatch: pytest.MonkeyPatch, dask: Dask) -> None:
         from evenflow.run import on_dask
 
         monkeypatch.setattr(on_dask, "ARRIVE_S", 0.5)
         with pytest.raises(EvenflowError, match="has no workers after"), workers(f"dask://{dask.address}"):
             pass
+
+
+def slurm_stands_in(work: Path, monkeypatch: pytest.MonkeyPatch, commands: dict[str, str]) -> None:
+    bin = work / "bin"
+    bin.mkdir()
+    for name, text in commands.items():
+        (bin / name).write_text(f"#!/bin/bash\ncd {work}\n{text}\n")
+        (bin / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{bin}{os.pathsep}{os.environ['PATH']}")
 
 
 @needs("submitit")
@@ -432,17 +526,50 @@ class TestJobs:
         with pytest.raises(EvenflowError, match="no SLURM here"), workers("slurm"):
             pass
 
+    @pytest.mark.parametrize("gone", ["srun", "sacct", "scancel"])
+    def test_slurm_that_is_not_complete(
+        self, work: Path, small: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, gone: str
+    ) -> None:
+        slurm_stands_in(work, monkeypatch, {name: text for name, text in STAND_INS.items() if name != gone})
+        monkeypatch.setenv("PATH", f"{work / 'bin'}{os.pathsep}/usr/bin:/bin")
+        done = cli("study", small, "--replications", 1, "--on", "slurm")
+        assert done.code == 1
+        assert done.err == (
+            f"evenflow: SLURM is not complete here: {gone} is not on the PATH. Use a login node of the cluster.\n"
+        )
+        assert not (work / "out" / "store" / "jobs").exists()
+
+    def test_slurm_without_accounting(self, work: Path, small: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+        without = "echo 'Slurm accounting storage is disabled' >&2; exit 1"
+        slurm_stands_in(work, monkeypatch, {**STAND_INS, "sacct": without})
+        done = cli("study", small, "--replications", 1, "--on", "slurm")
+        assert done.code == 1
+        assert "does not answer (Slurm accounting storage is disabled)" in done.err
+        assert done.err.count("\n") == 1
+        assert not (work / "out" / "store" / "jobs").exists()
+
+    def test_a_cluster_that_submitit_refuses_leaves_no_folder(
+        self, work: Path, small: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        import submitit
+
+        def refuse(**_: object) -> None:
+            raise RuntimeError('Could not detect "srun", are you indeed on a slurm cluster?')
+
+        slurm_stands_in(work, monkeypatch, STAND_INS)
+        monkeypatch.setattr(submitit, "SlurmExecutor", refuse)
+        done = cli("study", small, "--replications", 1, "--on", "slurm")
+        assert done.code == 1
+        assert "SLURM cannot be used here: Could not detect" in done.err
+        assert list((work / "out" / "store" / "jobs").iterdir()) == []
+
     def test_slurm(self, work: Path, small: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
         """The commands of SLURM stand in: `sbatch` runs the job's script here."""
-        bin = work / "bin"
-        bin.mkdir()
-        for name, text in STAND_INS.items():
-            (bin / name).write_text(f"#!/bin/bash\ncd {work}\n{text}")
-            (bin / name).chmod(0o755)
-        monkeypatch.setenv("PATH", f"{bin}{os.pathsep}{os.environ['PATH']}")
+        slurm_stands_in(work, monkeypatch, STAND_INS)
         monkeypatch.setenv("EVENFLOW_STORE", str(work / "there"))
         done = cli("study", small, "--replications", 4, "--on", "slurm:batch", "--out", "there-out")
         assert done.code == 0, done.err
+        assert "submitit" not in done.out + done.err
         assert "--partition=batch" in (work / "scripts").read_text()
         assert list((work / "there" / "jobs").iterdir()) == []
         monkeypatch.setenv("EVENFLOW_STORE", str(work / "here"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from types import ModuleType
 from typing import Any
@@ -175,3 +176,36 @@ def test_check_says_the_file_s_own_errors_once() -> None:
     with pytest.raises(ScenarioError) as caught:
         broken.check()
     assert caught.value.errors == [("typo", "unknown key.")]
+
+
+@pytest.mark.parametrize(
+    "sweep",
+    [
+        """"links.bottleneck.delay" = ["1 ms", "2 ms"]
+        "links.bottleneck" = [{ rate = "1 Mbit/s", delay = "3 ms" }]""",
+        """"links.bottleneck" = [{ rate = "1 Mbit/s", delay = "3 ms" }]
+        links.bottleneck.delay = ["1 ms", "2 ms"]""",
+        """"links.bottleneck" = [{ rate = "1 Mbit/s", delay = "3 ms" }]
+        [[sweep.together]]
+        "links.bottleneck.delay" = ["1 ms", "2 ms"]""",
+        """[[sweep.together]]
+        "links.bottleneck" = [{ rate = "1 Mbit/s", delay = "3 ms" }]
+        "links.bottleneck.delay" = ["1 ms"]""",
+    ],
+)
+def test_a_table_and_a_part_of_it_are_not_swept_both(sweep: str) -> None:
+    [(place, said)] = found(f"[sweep]\n{sweep}").errors
+    both = {'sweep."links.bottleneck"', 'sweep."links.bottleneck.delay"', "sweep.links.bottleneck.delay"}
+    both |= {f'sweep.together[0]."{name}"' for name in ("links.bottleneck", "links.bottleneck.delay")}
+    assert place in both
+    other = re.match(r"overlaps with (.*): links.bottleneck.delay is a part of links.bottleneck, ", said)
+    assert other is not None
+    assert other[1] in both - {place}
+
+
+def test_a_part_of_a_swept_table_is_not_pinned() -> None:
+    sweep = '[sweep]\n"links.bottleneck" = [{ rate = "1 Mbit/s", delay = "3 ms" }]'
+    [(place, said)] = found(sweep, links__bottleneck__delay="9 ms").errors
+    assert place == 'sweep."links.bottleneck"'
+    assert said.startswith("overlaps with --set links.bottleneck.delay: ")
+    assert not found(sweep, links__bottleneck={"rate": "1 Mbit/s", "delay": "3 ms"}).errors

@@ -1,21 +1,24 @@
 """The command line. Exit codes: 0 done, whatever the verdicts; 1 the tool failed; 2 bad usage or bad scenario; 130
-Ctrl-C. With --strict also 3 (a claim is false; wins) and 4 (one is undecided).
+Ctrl-C; 141 the reader of the output left before its end, as `head` does. With --strict also 3 (a claim is false; wins)
+and 4 (one is undecided).
 
 Everything heavy is imported inside the commands, so that `--help` answers at once.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import select
 import sys
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn, TextIO
 
 import typer
 
 from .. import interrupts
 from ..errors import EvenflowError, Interrupted, is_panic, nearest
-from .base import app, complain, with_any_terminal
+from .base import app, complain, open_streams, with_any_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +42,8 @@ COMMANDS = (
 )
 
 
+READER_LEFT = 141
+"""What shells expect of a program that writes to a pipe whose reader has left."""
 INTERRUPTED = "Interrupted. Finished runs are kept; the same command goes on from there."
 
 SHELLS = ("bash", "zsh", "fish", "powershell", "pwsh")
@@ -78,29 +83,46 @@ def invoke(arguments: Sequence[str]) -> int:
     Never raises, never prints a traceback (`EVENFLOW_DEBUG=1` lets it through).
     """
     with_any_terminal()
+    try:
+        code = _told(arguments)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        return code
+    except BrokenPipeError:  # nothing to say, and nobody to say it to
+        _let_go()
+        return READER_LEFT
+    except OSError as error:  # what was printed cannot be written
+        _let_go(sys.stdout)
+        complain(f"The output cannot be written: {error.strerror or error}.")
+        return 1
+
+
+def _told(arguments: Sequence[str]) -> int:
+    """Run one command, say what went wrong with it, and return its exit code.
+
+    Raises:
+        BrokenPipeError: the reader of the output left.
+        OSError: the output cannot be written.
+    """
     arguments = _as_meant(arguments)
     wrong = _unknown_command(arguments)
     if wrong is not None:
         complain(wrong)
         return 2
     try:
-        code = _done(arguments)
-        sys.stdout.flush()
-        return code
+        return _done(arguments)
     except EvenflowError as error:
         complain(str(error))
         return error.exit_code
     except (KeyboardInterrupt, typer.Abort):
         complain(INTERRUPTED)
         return interrupts.CODE
-    except BrokenPipeError:
-        # the reader left (`| head`): nothing to say, and nothing more to flush
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
     except MemoryError:
         complain("There is not enough memory for this. Use fewer jobs, or a smaller scenario.")
         return 1
     except OSError as error:
+        if isinstance(error, BrokenPipeError) and _reader_left():
+            raise
         complain(f"{error.filename or 'The system'}: {error.strerror or error}.")
         return 1
     except BaseException as error:
@@ -116,15 +138,48 @@ def invoke(arguments: Sequence[str]) -> int:
         return 1
 
 
+def _reader_left() -> bool:
+    """Whether it is the output whose reader left, and not a connection of ours that broke."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+            poll = select.poll()
+            poll.register(stream.fileno(), select.POLLOUT)
+            if any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0)):
+                return True
+        except BrokenPipeError:
+            return True
+        except (AttributeError, OSError, ValueError):  # no such call on this system, or a stream of Python's own
+            continue
+    return False
+
+
+def _let_go(*streams: TextIO) -> None:
+    """What streams have still to write goes nowhere: Python would try again at its end, and complain."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in streams or (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
 def _done(arguments: Sequence[str]) -> int:
     """Run the command.
 
     Raises:
         KeyboardInterrupt: there was one, whatever Typer or a library has made of it.
+        BrokenPipeError: the reader of the output left, of which Click makes an exit with code 1.
         Exception: of the command.
     """
+    streams = sys.stdout, sys.stderr
     try:
         code = app(args=list(arguments), prog_name="evenflow", standalone_mode=False)
+    except SystemExit as left:
+        if not isinstance(left.__context__, BrokenPipeError):
+            raise
+        sys.stdout, sys.stderr = streams  # Click has wrapped them
+        raise left.__context__ from None
     except Exception as error:
         if interrupts.met() and not isinstance(error, Interrupted):
             raise KeyboardInterrupt from None
@@ -173,6 +228,7 @@ def _plainly(message: str) -> str:
 
 def main() -> NoReturn:
     """The console script."""
+    open_streams()
     try:
         interrupts.heard()
         code = invoke(sys.argv[1:])

@@ -29,7 +29,7 @@ app = typer.Typer(
     name="evenflow",
     help="When a network is full, who gets the bandwidth, and what does it feel like to them?",
     epilog="Exit codes: 0 done, whatever the verdicts; 1 the tool failed; 2 bad usage or bad scenario; "
-    "130 interrupted; with --strict: 3 a claim is false, 4 one is undecided.",
+    "130 interrupted; 141 the reader of the output left; with --strict: 3 a claim is false, 4 one is undecided.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,
@@ -248,6 +248,25 @@ def with_any_terminal() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None and getattr(stream, "errors", None) != "evenflow":
             reconfigure(errors="evenflow")
+
+
+def open_streams() -> None:
+    """Put the null device where standard input, output or errors are closed (`>&-`): otherwise the next file that is
+    opened would take the place, and get what is printed."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            found = os.open(os.devnull, os.O_RDWR)
+            if found != number:
+                os.dup2(found, number)
+                os.close(found)
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    if sys.stdin is None:
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
 
 
 _SHOWN_AS = {

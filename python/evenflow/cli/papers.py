@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import EvenflowError, UsageError, unknown
+from ..words import clean
 from .base import Jobs, Json, On, Strict, app, checked_place, examples, pairs, place, print_json, workers_at
 
 if TYPE_CHECKING:
@@ -238,13 +239,16 @@ def claims(
 
             (row,) = document["claims"]
             shown = {name: document.get(name) or [] for name in ("sensitivity", "history")}
-            print(one_claim.claim(row, scale=document.get("scale", "quick"), told=told, **shown))
+            text = one_claim.claim(row, scale=document.get("scale", "quick"), told=told, **shown)
+            print(clean(text))
         else:
             from ..show import screens
 
             screens.ledger(document)
-            print(told)
-    except (KeyError, TypeError, AttributeError, IndexError):
+            print(clean(told))
+    except EvenflowError:
+        raise
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError):
         if not own or os.environ.get("EVENFLOW_DEBUG"):
             raise
         raise not_a_ledger(folder / LEDGER) from None

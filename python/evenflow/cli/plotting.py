@@ -124,7 +124,7 @@ def plot(
 
 def _finished(target: Path, choice: Choice, problems: list[str]) -> tuple[Picture, Path]:
     from ..run.record import Record
-    from ..run.saved import open_
+    from ..run.saved import open_, require_whole
     from ..show import pictures
 
     found: Table | Record | None = None
@@ -141,6 +141,9 @@ def _finished(target: Path, choice: Choice, problems: list[str]) -> tuple[Pictur
                 picture = pictures.of_table(found, choice)
         except UsageError as error:
             problems += _each(error, problems)
+        except Exception:  # a defect of ours, unless the folder was changed by somebody
+            require_whole(found, target if target.is_dir() else target.parent)
+            raise
     _raise(problems)
     assert picture is not None
     folder = target if target.is_dir() else target.parent

@@ -6,7 +6,7 @@ import gzip
 import json
 import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import EvenflowError, Interrupted
 from ..judge import claims
+from ..run.files import read_json
 from ..run.store import Store, csv_bytes, prepare, write_whole
 from ..run.study import Table, default_jobs, run_study
 from ..words import counted
@@ -368,17 +369,42 @@ def read_ledger(path: Path) -> dict[str, Any] | None:
         EvenflowError: it is there and cannot be read.
     """
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        rows = document["claims"]
-        if not isinstance(rows, list) or not all(row["verdict"] in VERDICTS and row["id"] + "" for row in rows):
+        document = read_json(path)
+        if not isinstance(document, dict) or not _is_ledger(document):
             raise ValueError
-        return dict(document)
+        return document
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise EvenflowError(f"{path} cannot be read: {error.strerror or error}.") from None
     except (ValueError, KeyError, TypeError, RecursionError):
         raise not_a_ledger(path) from None
+
+
+_TEXTS = ("measured", "expected", "tolerance", "source", "why", "statement", "apart", "relaxed_reading", "quote",
+          "judged", "relaxed_measured")  # fmt: skip
+"""Of a row: a text, null, or not there. A ledger of an earlier version has fewer."""
+
+
+def _is_ledger(document: Mapping[str, Any]) -> bool:
+    """Whether what is there is of the kinds that a ledger has. The file may come from somebody else."""
+
+    def texts(table: Mapping[str, Any], names: Iterable[str]) -> bool:
+        return all(isinstance(table.get(name, ""), (str, type(None))) for name in names)
+
+    def tables(found: Any) -> bool:
+        return found is None or (isinstance(found, list) and all(isinstance(item, dict) for item in found))
+
+    rows = document["claims"]
+    return (
+        isinstance(rows, list)
+        and tables(rows)
+        and all(isinstance(row["id"], str) and row["verdict"] in VERDICTS for row in rows)
+        and all(row.get("relaxed") is None or row["relaxed"] in VERDICTS for row in rows)
+        and all(texts(row, _TEXTS) and tables(row.get("checks")) and tables(row.get("relaxed_checks")) for row in rows)
+        and texts(document, ("paper", "title", "scale", "engine"))
+        and all(tables(document.get(name)) for name in ("sensitivity", "carried", "history"))
+    )
 
 
 def not_a_ledger(path: Path) -> EvenflowError:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
+import json
+import math
 import os
 import re
 import secrets
+import stat
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import StoreError
 
@@ -23,11 +26,60 @@ PARTIAL = ".partial"
 LEFT_S = 3600.0
 """A file that has been in writing for longer was left by a process that was killed."""
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+MOST_READ = 2**24
+"""Bytes of a file that is read as a whole. Ledgers and manifests have far fewer; a device or a pipe need not end."""
 _CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF, errno.EACCES, errno.EISDIR, errno.EPERM)
 """What a system answers that cannot sync a folder, or need not."""
 
 
 _ELSEWHERE = "Name another folder with --out."
+
+
+def read_whole(path: Path, most: int = MOST_READ) -> bytes:
+    """A file's bytes, from an ordinary file that is not larger than `most`.
+
+    Raises:
+        OSError: it cannot be read, is larger, or is a pipe or a device, which may never answer or never end.
+    """
+    # without this flag the opening of a pipe waits for somebody who writes to it
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(handle, "rb") as file:
+        mode = os.fstat(handle).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most // 2**20} MiB", str(path))
+    return data
+
+
+def read_json(path: Path, most: int = MOST_READ) -> Any:
+    """A JSON file without what JSON does not have (NaN, Infinity) and without numbers that no double holds.
+
+    Raises:
+        OSError: it cannot be read, see `read_whole`.
+        ValueError: it is no JSON, or holds such a number.
+        RecursionError: it is nested too deep.
+    """
+    return json.loads(read_whole(path, most).decode(), parse_constant=_no_number, parse_float=_finite, parse_int=_whole)
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _no_number(text)
+
+
+def _whole(text: str) -> int:
+    value = int(text)
+    if abs(value) >= 2**64:
+        raise ValueError("a whole number beyond 64 bits")
+    return value
 
 
 def write_whole(path: Path, data: bytes | memoryview, elsewhere: str = _ELSEWHERE) -> None:
@@ -67,9 +119,21 @@ def write_whole(path: Path, data: bytes | memoryview, elsewhere: str = _ELSEWHER
 
 def csv_bytes(frame: pl.DataFrame) -> bytes:
     """A table as CSV. A text that a spreadsheet would take for a formula gets an apostrophe in front, as OWASP advises
-    (“CSV injection”): names of cases and groups come from files of other people. "-5 ms" is no formula.
+    (“CSV injection”): names of cases and groups come from files of other people. "-5 ms" is no formula. Control
+    characters, which a terminal would obey, are shown by their numbers.
     """
     import polars as pl
+
+    from ..words import CONTROL, clean
+
+    def plain(texts: pl.Series) -> pl.Series:
+        if not texts.str.contains(CONTROL).any():
+            return texts
+        return pl.Series(
+            texts.name,
+            [text and re.sub(CONTROL, lambda found: clean(found[0]), text) for text in texts],
+            dtype=pl.String,
+        )
 
     def harmless(text: pl.Expr) -> pl.Expr:
         signed = text.str.contains(r"^[+-]") & ~text.str.contains(r"^[+-][0-9.]+([eE][+-]?[0-9]+)?( ?[A-Za-z%/]+)?$")
@@ -77,7 +141,12 @@ def csv_bytes(frame: pl.DataFrame) -> bytes:
         return pl.when(formula).then(pl.concat_str(pl.lit("'"), text)).otherwise(text)
 
     texts = [name for name, kind in frame.schema.items() if kind == pl.String]
-    names = pl.Series("name", frame.columns, dtype=pl.String).to_frame().select(harmless(pl.col("name")).alias("name"))
+    names = (
+        plain(pl.Series("name", frame.columns, dtype=pl.String))
+        .to_frame()
+        .select(harmless(pl.col("name")).alias("name"))
+    )
+    frame = frame.with_columns(plain(frame[name]) for name in texts)
     shown = frame.with_columns(harmless(pl.col(name)).alias(name) for name in texts)
     shown.columns = names["name"].to_list()
     out = io.BytesIO()  # as text it would be there three times over

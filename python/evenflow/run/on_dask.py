@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import logging
 import secrets
 import signal
+import socket
+import struct
+import sys
 import tempfile
 import threading
 import time
@@ -17,10 +21,16 @@ from multiprocessing import resource_tracker
 from typing import Any
 
 from ..errors import EvenflowError
+from ..scenario.scenario import available_memory
+from ..words import counted, size
 from .cluster import Place, Workers, cancel_batches, first_line, foreign, package
 
+REACH_S = 2.0
+"""How long the host of a scheduler may take to be found and to take a connection."""
+GREET_S = 5.0
+"""How long a scheduler may take to say that it is one, which it does unasked."""
 CONNECT_S = 10.0
-"""How long a scheduler may take to answer."""
+"""How long a scheduler may take to make the connection for a study."""
 ARRIVE_S = 30.0
 """How long to wait for the first worker."""
 STOP_S = 5.0
@@ -112,6 +122,112 @@ class DaskWorkers(Workers):
             raise EvenflowError("\n".join(wrong[:5]) + more)
 
 
+def _require_scheduler(address: str) -> None:
+    """Look who is there with a plain connection: Dask itself waits for an answer without an end, takes the first bytes
+    of any other program for a length, and asks again and again where nobody listens.
+
+    Raises:
+        EvenflowError: it is no Dask scheduler, or nobody.
+    """
+    host, _, port = address.rpartition(":")
+
+    def reach() -> socket.socket:
+        return socket.create_connection((host.strip("[]"), int(port)), timeout=REACH_S)
+
+    try:
+        # the search for a host's name has no limit of its own
+        connection = _within(2 * REACH_S, reach)
+    except socket.gaierror:
+        raise _nobody(address, "there is no such host") from None
+    except OSError as error:
+        raise _nobody(address, first_line(error) if error.strerror is None else error.strerror) from None
+    with connection:
+        try:
+            greeting = _greeting(connection, time.monotonic() + GREET_S)
+        except TimeoutError:
+            raise _nobody(address, f"what listens there says nothing within {GREET_S:g} s") from None
+        except OSError as error:
+            raise _nobody(address, error.strerror or first_line(error)) from None
+    if greeting is None:
+        raise _nobody(address, "what answers there is another program")
+
+
+MOST_GREETING = 2**16
+
+
+def _greeting(connection: socket.socket, until: float) -> bytes | None:
+    """What a Dask server says first: the length, the number of frames, their lengths, and how it packs and compresses.
+    None if it is something else.
+
+    Raises:
+        TimeoutError: it is not there in time.
+    """
+
+    def read(count: int) -> bytes:
+        found = b""
+        while len(found) < count:
+            connection.settimeout(max(until - time.monotonic(), 1e-3))
+            part = connection.recv(count - len(found))
+            if not part:
+                break
+            found += part
+        return found
+
+    head = read(8)
+    size = struct.unpack("<Q", head)[0] if len(head) == 8 else 0
+    if not 8 <= size <= MOST_GREETING:
+        return None
+    body = read(size)
+    return body if len(body) == size and b"compression" in body else None
+
+
+def _nobody(address: str, why: str) -> EvenflowError:
+    port = address.rpartition(":")[2]
+    return EvenflowError(
+        f"No Dask scheduler answers at {address} ({why}). Start one there: dask scheduler --port {port}"
+    )
+
+
+def _within(seconds: float, work: Callable[[], Any]) -> Any:
+    """What work gives, which has no limit of its own and is left alone if it takes longer.
+
+    Raises:
+        TimeoutError: it takes longer.
+        BaseException: of the work.
+    """
+    done: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=run, daemon=True, name="evenflow-connect").start()
+    try:
+        return done.result(seconds)
+    except TimeoutError:
+        if done.done():
+            raise
+        raise TimeoutError(f"no answer within {seconds:g} s") from None
+
+
+def _connected(distributed: Any, address: str) -> Any:
+    """A client of a scheduler.
+
+    Raises:
+        EvenflowError: nobody answers, or not as a scheduler does.
+    """
+    _require_scheduler(address)
+    make = partial(distributed.Client, f"tcp://{address}", timeout=CONNECT_S, set_as_default=False)
+    try:
+        return _within(CONNECT_S + REACH_S, make)
+    except (Exception, CancelledError) as error:  # a MemoryError too: Dask believes any length that it is told
+        why = first_line(error)
+    gc.collect()  # the client that was not made complains as it goes: here nobody hears it
+    raise _nobody(address, why)
+
+
 def _prober() -> Callable[[], str]:
     """What asks a worker for its engine. A function within a function travels whole: Evenflow may be missing there."""
 
@@ -121,6 +237,26 @@ def _prober() -> Callable[[], str]:
         return str(_core.ENGINE_ID)
 
     return engine
+
+
+WORKER_BYTES = 100 * 10**6
+"""What a worker process takes before its first run: Python, Dask and the engine."""
+
+
+def _require_room(workers: int) -> None:
+    """Refuse more workers on this machine than it has memory for, before the first is started.
+
+    Raises:
+        EvenflowError: says how many would fit.
+    """
+    free = available_memory()
+    if free is None or workers * WORKER_BYTES <= free:
+        return
+    fits = free // WORKER_BYTES
+    raise EvenflowError(
+        f"{counted(workers, 'worker')} on this machine would take about {size(workers * WORKER_BYTES)} of memory "
+        f"before the first run; {size(free)} are free. " + (f"Use dask-local:{fits}." if fits else "Not one would fit.")
+    )
 
 
 _NO_INTERRUPT = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
@@ -172,6 +308,7 @@ def dask(to: Place) -> Iterator[Workers]:
         if to.kind == "dask-local":
             where = "The Dask cluster on this machine"
             count = default_jobs() if to.workers is None else to.workers
+            _require_room(count)
             scratch = tempfile.TemporaryDirectory(prefix="evenflow-dask-", ignore_cleanup_errors=True)
             start = partial(
                 distributed.LocalCluster,
@@ -189,15 +326,7 @@ def dask(to: Place) -> Iterator[Workers]:
             client = stack.enter_context(distributed.Client(cluster, set_as_default=False))
         else:
             where, count = f"The Dask scheduler {to.address}", 1
-            try:
-                client = distributed.Client(f"tcp://{to.address}", timeout=CONNECT_S, set_as_default=False)
-            except (OSError, TimeoutError, ValueError) as error:
-                port = to.address.rpartition(":")[2]
-                raise EvenflowError(
-                    f"No Dask scheduler answers at {to.address} ({first_line(error)}). "
-                    f"Start one there: dask scheduler --port {port}"
-                ) from None
-            stack.enter_context(client)
+            client = stack.enter_context(_connected(distributed, to.address))
         try:
             client.wait_for_workers(count, timeout=ARRIVE_S)
         except TimeoutError:
@@ -214,6 +343,14 @@ def dask(to: Place) -> Iterator[Workers]:
 @contextlib.contextmanager
 def _silent() -> Iterator[None]:
     """Dask's own messages, and tracebacks of connections that end, are not for the terminal."""
+    hook = sys.unraisablehook
+
+    def unraisable(what: sys.UnraisableHookArgs, /) -> None:
+        """A client that was never connected fails again when it goes."""
+        if "distributed" not in str(getattr(what.object, "__module__", "")):
+            hook(what)
+
+    sys.unraisablehook = unraisable
     before = {name: logging.getLogger(name).level for name in ("distributed", "tornado", "asyncio")}
     try:
         for name in before:
@@ -226,5 +363,6 @@ def _silent() -> Iterator[None]:
                     logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         yield
     finally:
+        sys.unraisablehook = hook
         for name, level in before.items():
             logging.getLogger(name).setLevel(level)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import logging
 import os
 import shutil
+import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -14,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import EvenflowError
+from ..words import listed
 from .cluster import Place, Workers, first_line, package
 
 
@@ -103,25 +106,74 @@ def _remove_files(job: Any) -> None:
             path.unlink()
 
 
+COMMANDS = ("sbatch", "srun", "sacct", "scancel")
+"""What submitit calls."""
+ACCOUNTING_S = 20.0
+"""How long SLURM's accounting may take to answer."""
+
+
+def _require_slurm() -> None:
+    """SLURM's commands are there, and its accounting answers: without it no job would ever be known to have failed.
+
+    Raises:
+        EvenflowError: it is not so.
+    """
+    missing = [name for name in COMMANDS if shutil.which(name) is None]
+    if missing:
+        what = "There is no SLURM here" if "sbatch" in missing else "SLURM is not complete here"
+        are = "is" if len(missing) == 1 else "are"
+        raise EvenflowError(f"{what}: {listed(missing)} {are} not on the PATH. Use a login node of the cluster.")
+    command = ["sacct", "-n", "-X", "-o", "JobID"]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=ACCOUNTING_S)
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        why = (said[0].rstrip(".") if said else f"exit code {done.returncode}") if done.returncode else ""
+    except subprocess.TimeoutExpired:
+        why = f"no answer within {ACCOUNTING_S:.0f} s"
+    except OSError as error:
+        why = error.strerror or str(error)
+    if why:
+        raise EvenflowError(
+            f"SLURM's accounting does not answer ({why}): Evenflow learns from sacct how jobs end. On a cluster "
+            "without it start Dask workers in jobs, see docs/cluster.md."
+        )
+
+
+@contextlib.contextmanager
+def _silent() -> Iterator[None]:
+    """What submitit says of its jobs is not for the terminal."""
+    logger = logging.getLogger("submitit")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
 @contextlib.contextmanager
 def slurm(to: Place, most: int, folder: Path | None) -> Iterator[Workers]:
     """SLURM's jobs. See `cluster.workers`."""
     submitit = package("submitit", "submitit", to.kind)
-    if shutil.which("sbatch") is None:
-        raise EvenflowError("There is no SLURM here: sbatch is not on the PATH. Use a login node of the cluster.")
+    _require_slurm()
     from .files import make_folder
     from .store import DEFAULT, ENVIRONMENT
 
     above = Path(folder or os.environ.get(ENVIRONMENT) or DEFAULT).absolute() / "jobs"
     make_folder(above)
     own = Path(tempfile.mkdtemp(prefix="study-", dir=above))
-    executor = submitit.SlurmExecutor(folder=own)
-    executor.update_parameters(
-        job_name="evenflow", time=24 * 60, cpus_per_task=1, **({"partition": to.partition} if to.partition else {})
-    )
-    found = JobWorkers(executor, most)
+    chosen = {"partition": to.partition} if to.partition else {}
     try:
-        yield found
+        with _silent():
+            try:
+                executor = submitit.SlurmExecutor(folder=own)
+                executor.update_parameters(job_name="evenflow", time=24 * 60, cpus_per_task=1, **chosen)
+            except (RuntimeError, ValueError, OSError) as error:
+                raise EvenflowError(f"SLURM cannot be used here: {first_line(error)}.") from None
+            found = JobWorkers(executor, most)
+            try:
+                yield found
+            finally:
+                found.shutdown()
     finally:
-        found.shutdown()
         shutil.rmtree(own, ignore_errors=True)

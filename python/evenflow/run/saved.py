@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import StoreError, UsageError, nearest
 from ..scenario.scenario import Scenario
-from .files import csv_bytes
+from .cluster import first_line
+from .files import csv_bytes, read_json
 from .record import TRACE, Record
 from .store import SeriesFile
 from .study import Origin, Run, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from .notes import Note
     from .store import Store
@@ -33,8 +34,12 @@ RECORDS = "records.parquet"
 RECORD = "record.json"
 SERIES = "series.parquet"
 FORMAT = 1
+MOST_HEAD = 2**28
+"""Bytes of a study's head or of a run's record: a number for each of a million users."""
 UNSTABLE = ("wall_s", "cpu_s")
 """What differs between equal runs and is no part of a saved study."""
+BESIDE = ("record_hash", "notes")
+"""What a run's file has beside the record."""
 
 
 def study_files(
@@ -136,23 +141,29 @@ def _study(folder: Path) -> Table:
     import polars as pl
 
     head = _json(folder / STUDY)
+    if head.get("format") == FORMAT and not _is_head(head):
+        raise damaged(folder / STUDY)
     if head.get("format") != FORMAT:
         raise StoreError(f"{folder / STUDY}: of format {head.get('format')}; this version reads format {FORMAT}.")
     records = folder / RECORDS
     try:
         rows = pl.read_parquet(records).to_dicts()
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise StoreError(f"{records} cannot be read: {error}. Run the study again.") from None
+        raise StoreError(f"{records} cannot be read: {first_line(error)}. Run the study again.") from None
+    except (Exception, pl.exceptions.PanicException) as error:
+        raise damaged(records, error) from None
     store = None if head.get("series") is None else (folder / str(head["series"]))
-    runs = []
-    for row in rows:
-        kept = row["series"]
-        series = SeriesFile(store / kept) if kept and store is not None else None
-        record = Record(row["record"], row["record_hash"], series)
-        runs.append(Run(row["point"], json.loads(row["labels"]), row["seed"], record, cached=True))
+    try:
+        runs = [_run(row, store) for row in rows]
+    except _DAMAGE:
+        raise damaged(records) from None
     engine = head.get("engine", "")
+    try:
+        scenario = Scenario(head["scenario"], source=head.get("source"))
+    except (UsageError, RecursionError):
+        raise damaged(folder / STUDY) from None
     origin = Origin(
-        scenario=Scenario(head["scenario"], source=head.get("source")),
+        scenario=scenario,
         seeds=tuple(head.get("seeds", ())),
         engine=engine if isinstance(engine, str) else ", ".join(engine),
         version=str(head.get("version", "")),
@@ -161,13 +172,86 @@ def _study(folder: Path) -> Table:
     return Table(runs, origin=origin)
 
 
+_DAMAGE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+"""What reading a document of the wrong shape raises."""
+
+
+def damaged(path: Path, error: BaseException | None = None) -> StoreError:
+    """The sentence for a file that is not as Evenflow writes it: it may come from somebody else."""
+    why = f" ({first_line(error)})" if error is not None else ""
+    return StoreError(f"{path} is damaged{why}: make it again from its scenario.")
+
+
+def _is_head(head: Mapping[str, Any]) -> bool:
+    """Whether a study's head holds what its readers need, each of the right kind."""
+    engine, seeds = head.get("engine", ""), head.get("seeds", [])
+    return (
+        isinstance(head.get("scenario"), dict)
+        and isinstance(seeds, list)
+        and all(type(seed) is int for seed in seeds)
+        and (isinstance(engine, str) or (isinstance(engine, list) and all(isinstance(e, str) for e in engine)))
+        and all(isinstance(head.get(name), (str, type(None))) for name in ("source", "series", "title"))
+    )
+
+
+def _run(row: Mapping[str, Any], store: Path | None) -> Run:
+    """A row of `records.parquet`.
+
+    Raises:
+        _DAMAGE: it is none.
+    """
+    labels = json.loads(row["labels"])
+    kept, point, seed = row["series"], row["point"], row["seed"]
+    if not isinstance(labels, dict) or not all(isinstance(label, (str, int, float)) for label in labels.values()):
+        raise ValueError("labels")
+    if not (type(point) is int and type(seed) is int and isinstance(row["record_hash"], str)):
+        raise TypeError("point")
+    series = SeriesFile(store / kept) if kept and store is not None else None
+    record = Record(row["record"], row["record_hash"], series)
+    _require_record(record.json)
+    return Run(point, labels, seed, record, cached=True)
+
+
+def _require_record(document: Mapping[str, Any]) -> None:
+    """Every record has tables of groups, links and stages.
+
+    Raises:
+        ValueError: this one has not.
+    """
+    for room in ("groups", "links"):
+        tables = document[room]
+        if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
+            raise ValueError(room)
+
+
+def require_whole(found: Table | Record, folder: Path) -> None:
+    """Look whether the numbers of a folder are those that were measured: each record has its hash beside it.
+
+    Raises:
+        StoreError: they are not.
+    """
+    records = [found] if isinstance(found, Record) else [run.record for run in found]
+    path = folder / (RECORD if isinstance(found, Record) else RECORDS)
+    for record in records:
+        try:
+            document = {name: value for name, value in record.json.items() if name not in BESIDE}
+            measured = Record(json.dumps(document, ensure_ascii=False), "", record.raw_series)
+            whole = measured.hash_as_of(int(document["record_version"])) == record.record_hash
+        except (*_DAMAGE, OSError):
+            whole = False
+        if not whole:
+            raise damaged(path)
+
+
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise StoreError(f"{path} cannot be read: {error}.") from None
+        found = read_json(path, MOST_HEAD)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror or error}.") from None
+    except (ValueError, RecursionError) as error:
+        raise damaged(path, error) from None
     if not isinstance(found, dict):
-        raise StoreError(f"{path} is damaged: it is no table.")
+        raise damaged(path)
     return found
 
 
@@ -191,13 +275,21 @@ def _record(folder: Path) -> Record:
     import polars as pl
 
     document = _json(folder / RECORD)
+    try:
+        _require_record(document)
+    except _DAMAGE:
+        raise damaged(folder / RECORD) from None
     record_hash = str(document.get("record_hash", ""))
     series: dict[str, tuple[bytes, bytes]] = {}
     if (folder / SERIES).is_file():
         try:
             frame = pl.read_parquet(folder / SERIES)
         except (OSError, pl.exceptions.PolarsError) as error:
-            raise StoreError(f"{folder / SERIES} cannot be read: {error}.") from None
+            raise StoreError(f"{folder / SERIES} cannot be read: {first_line(error)}.") from None
+        except (Exception, pl.exceptions.PanicException) as error:
+            raise damaged(folder / SERIES, error) from None
+        if dict(frame.schema) != {"series": pl.String, "time_s": pl.Float64, "value": pl.Float64}:
+            raise damaged(folder / SERIES)
         for part in frame.partition_by("series", maintain_order=True):
             times, values = (part[c].to_numpy().astype("<f8") for c in ("time_s", "value"))
             series[part["series"][0]] = (np.ascontiguousarray(times).tobytes(), np.ascontiguousarray(values).tobytes())

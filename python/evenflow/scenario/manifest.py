@@ -12,6 +12,7 @@ Those are refused, each with its reason.
 from __future__ import annotations
 
 import copy
+import errno
 import itertools
 import math
 import re
@@ -149,16 +150,20 @@ def read(file: Path, wanted: str | None = None) -> Film:
 
 
 def _text(file: Path) -> bytes:
+    from ..run.files import read_whole
+
     try:
-        if file.stat().st_size > MOST_BYTES:
-            raise NotUnderstood(f"has more than {MOST_BYTES >> 20} MiB.")
-        return file.read_bytes()
+        return read_whole(file, MOST_BYTES)
     except FileNotFoundError:
         raise NotUnderstood(_missing(file)) from None
     except IsADirectoryError:
         raise NotUnderstood("is a folder.") from None
-    except (OSError, ValueError) as error:
-        raise NotUnderstood(f"cannot be read: {getattr(error, 'strerror', None) or error}.") from None
+    except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise NotUnderstood(f"has more than {MOST_BYTES >> 20} MiB.") from None
+        raise NotUnderstood(f"cannot be read: {error.strerror or error}.") from None
+    except ValueError as error:
+        raise NotUnderstood(f"cannot be read: {error}.") from None
 
 
 def _missing(file: Path) -> str:

@@ -25,6 +25,8 @@ Labels: TypeAlias = "Mapping[str, Label]"
 
 DEFAULT_REPLICATIONS = 10
 MOST_POINTS = 100_000
+MOST_COMPARED = 1000
+"""Points of a study whose scenarios are compared: of more, it would take longer than it is worth."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,8 @@ def expand(scenario: Scenario, pins: Mapping[str, Any]) -> Expansion:
     swept = {path for axis in axes for choice in axis for path, _, _ in choice.settings}
     last = {path: value for path, value in pinned.items() if any(path[: len(p)] == p for p in swept)}
     _build(scenario, tree, axes, last, done)
+    if not done.errors and total <= MOST_COMPARED:
+        _refuse_equals(axes, done)
     return done
 
 
@@ -140,11 +144,22 @@ def _read(
     grid: list[_Axis] = []
     swept: dict[paths.Path, str] = {}
     in_cases: list[paths.Path] = []
+    below: dict[paths.Path, paths.Path] = {p[:depth]: p for p in pinned for depth in range(1, len(p))}
+    """For a path one below it that has a value of its own, swept or pinned."""
 
     def claim(path: paths.Path, place: str) -> None:
         if path in swept:
             errors.append((place, f"is already swept by {swept[path]}."))
+        above = [path[:depth] for depth in range(1, len(path))]
+        whole = next((other for other in above if other in swept), None)
+        part = below.get(path)
+        if whole is not None:
+            errors.append((place, _overlap(path, swept[whole], whole)))
+        elif part is not None:
+            errors.append((place, _overlap(part, swept.get(part, f"--set {paths.render(part)}"), path)))
         swept[path] = place
+        for other in above:
+            below.setdefault(other, path)
 
     rest = dict(sweep)
     replications = rest.pop("replications", DEFAULT_REPLICATIONS)
@@ -196,6 +211,14 @@ def _read(
             said = f"did you mean {known}?" if guess else f"known tables: {known}."
             errors.append((at, f"there is no {paths.render(parent)} in the scenario; {said}"))
     return [*cases, *steps, *grid]
+
+
+def _overlap(part: paths.Path, other: str, whole: paths.Path) -> str:
+    """Why two paths are not swept both: where the table is set after its part, the part's label says what is not so."""
+    return (
+        f"overlaps with {other}: {paths.render(part)} is a part of {paths.render(whole)}, and one would undo the "
+        "other. Set only one of them, or write their combinations in [sweep.cases]."
+    )
 
 
 def _read_cases(
@@ -321,6 +344,25 @@ def _build(
                 _say(done, said, at, message)
             continue
         done.points.append(Point(labels, made))
+
+
+def _refuse_equals(axes: list[_Axis], done: Expansion) -> None:
+    """Two values of a list that make the same scenarios, such as "1 ms" and "0.001 s": one point counted twice."""
+    made = [point.scenario.hash for point in done.points]
+    after = len(made)
+    for axis in axes:
+        after //= len(axis)  # points between one value of this axis and its next
+        settings = axis[0].settings
+        if len(settings) != 1 or set(axis[0].labels) != {paths.render(settings[0][0])} or settings[0][0] == ("title",):
+            continue  # cases, lists that move in step, and what no scenario's hash knows
+        first: dict[tuple[str, ...], _Choice] = {}
+        for index, choice in enumerate(axis):
+            mine = tuple(one for number, one in enumerate(made) if number // after % len(axis) == index)
+            other = first.setdefault(mine, choice)
+            if other is not choice:
+                (path, value, at), (_, same, _) = choice.settings[0], other.settings[0]
+                said = f"{label_of(value)} and {label_of(same)} are the same {paths.render(path)}: one point twice."
+                done.errors.append((at, said))
 
 
 def _say(done: Expansion, said: set[tuple[str, str]], at: str, message: str) -> None:

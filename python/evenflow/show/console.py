@@ -45,11 +45,16 @@ def console(*, stderr: bool = False) -> Console:
     """A console that wraps at the terminal's width and at 120 columns elsewhere, without colours in a pipe."""
     from rich.console import Console
 
+    class Plain(Console):
+        def on_broken_pipe(self) -> None:
+            """The reader left. Rich would end the program with exit code 1: the command line has a code for it."""
+            raise
+
     stream = sys.stderr if stderr else sys.stdout
     if stream.isatty():
-        return Console(stderr=stderr, highlight=False, soft_wrap=False)
+        return Plain(stderr=stderr, highlight=False, soft_wrap=False)
     piped = cast("TextIO", _Stripped(stream))
-    return Console(file=piped, width=120, highlight=False, soft_wrap=False)
+    return Plain(file=piped, width=120, highlight=False, soft_wrap=False)
 
 
 def table(*columns: str, title: str | None = None, right: tuple[int, ...] = ()) -> Any:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import UsageError
 from ..judge import claims
 from ..scenario.toml_text import toml_text
+from ..words import html_page
 from . import one_claim
 from .console import time_span
 
@@ -64,7 +65,7 @@ def render(done: Reproduction) -> str:
     """The report of a re-examined paper."""
     document = done.to_json()
     rows = done.rows
-    return (
+    return html_page(
         _environment()
         .get_template("report.html.j2")
         .render(
@@ -335,7 +336,7 @@ def render_study(
         }
         for point in table.to_json()["points"]
     ]
-    return (
+    return html_page(
         _environment()
         .get_template("study.html.j2")
         .render(

@@ -400,7 +400,7 @@ def _cut(text: str, most: int = 240) -> str:
 def counts(document: Mapping[str, Any]) -> str:
     """One paragraph: how many claims hold, fail, are undecided, by the paper's words and by the wider reading."""
     c = claims.count(document["claims"])
-    scale = document.get("scale", "quick")
+    scale = _escaped(document.get("scale", "quick"))
     lines = [
         f"[bold]{c.judged} claims at scale “{scale}”: {c.holds} hold{claims.by_mean(c.holds_by_mean)}, {c.fails} fail"
         f"{claims.by_mean(c.fails_by_mean)}, {c.undecided} undecided[/bold] by the paper's own words and numbers;",

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..scenario import paths
-from ..words import counted, listed, rate
+from ..words import counted, html_page, listed, rate
 from . import following, names, pictures, plots
 from .following import Span
 from .names import Quantity
@@ -655,7 +655,7 @@ def render(view: View) -> str:
     script = environment.loader.get_source(environment, "view.js")[0] if environment.loader else ""
     tree = document(view)
     quantities = listed([panel.quantity.words for panel in view.panels]) if view.panels else "nothing"
-    return environment.get_template("view.html.j2").render(
+    page = environment.get_template("view.html.j2").render(
         title=view.title,
         facts=view.facts,
         key=view.key,
@@ -669,3 +669,4 @@ def render(view: View) -> str:
         script=Markup(script),
         provenance=_provenance(),
     )
+    return html_page(page)
