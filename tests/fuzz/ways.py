@@ -273,6 +273,13 @@ def commands(tree: dict[str, Any], rng: random.Random, settings: list[str], calm
         more = rng.choice([[], kind, metric, ["--series", "*"]])
         more = more + rng.choice([[], ["--x", rng.choice(swept)], ["--by", rng.choice(swept)], ["--json"]])
         yield ["plot", FILE, *given, "--replications", "1", "--jobs", "1", *csv, *more]
+    elif what < 0.93:
+        yield ["theory", FILE, *given, *rng.choice([[], ["--json"]])]
+    elif what < 0.98:
+        place = rng.choice(
+            ["start", "end", "both", *tree.get("links", {})] if isinstance(tree.get("links"), dict) else ["x"]
+        )
+        yield ["trace", FILE, *given, *rng.choice([[], ["--json"], ["--at", str(place)]])]
 
 
 def damaged(text: str, rng: random.Random) -> tuple[str, list[Step]]:
