@@ -53,6 +53,7 @@ import ways  # noqa: E402
 from ranges import senseless  # noqa: E402
 
 MEMORY = 2 * 2**30
+"""Address space of a process that runs; one of commands has twice as much."""
 STOP_S = 1.0
 KILL_S = 4.0
 START_S = 120.0
@@ -275,9 +276,9 @@ def resident(peak: bool = False) -> int:
     return int(found[1]) * 1024 if found else 0
 
 
-def work(pipe: Connection, home: Path) -> None:
+def work(pipe: Connection, home: Path, memory: int) -> None:
     """A guarded process: texts in, outcomes out."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     from evenflow import _core
@@ -318,22 +319,39 @@ COMMAND = "way "
 
 
 class Worker:
-    """One guarded process, made anew when a case has ended it."""
+    """Two guarded processes: what commands import takes address space that a run would lack."""
 
     def __init__(self) -> None:
-        self.process: Any = None
         self.home = Path(tempfile.mkdtemp(prefix="evenflow-fuzz-"))
+        self.runs = Guarded(self.home, MEMORY)
+        self.ways = Guarded(self.home, 2 * MEMORY)
 
     def __call__(self, text: str) -> str:
         return known.judged(self.raw(text))
 
     def raw(self, text: str) -> str:
         """The outcome, whether its class is known or not."""
+        return self.ways(text) if ways.split(text)[0] else self.runs(text)
+
+    def close(self) -> None:
+        self.runs.close()
+        self.ways.close()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+
+class Guarded:
+    """One guarded process, made anew when a case has ended it."""
+
+    def __init__(self, home: Path, memory: int) -> None:
+        self.process: Any = None
+        self.home, self.memory = home, memory
+
+    def __call__(self, text: str) -> str:
         until = time.monotonic() + STOP_S + KILL_S
         if self.process is None:
             context = multiprocessing.get_context("spawn")
             self.pipe, theirs = context.Pipe()
-            self.process = context.Process(target=work, args=(theirs, self.home), daemon=True)
+            self.process = context.Process(target=work, args=(theirs, self.home, self.memory), daemon=True)
             self.process.start()
             theirs.close()
             until = time.monotonic() + START_S
@@ -362,7 +380,6 @@ class Worker:
             with contextlib.suppress(OSError):
                 self.pipe.send(None)
             self.process.join(5)
-        shutil.rmtree(self.home, ignore_errors=True)
 
 
 def minimise(text: str, why: str, run: Callable[[str], str], tries: int = 150, seconds: float = 60.0) -> str:

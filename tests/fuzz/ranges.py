@@ -10,7 +10,7 @@ from typing import Any
 
 Place = tuple[str, ...]
 
-SIGNED = {"infidelity", "balance", "worth", "tokens", "ctokens", "activity", "average", "threshold"}
+SIGNED = {"infidelity", "balance", "least_balance", "worth", "tokens", "ctokens", "activity", "average", "threshold"}
 """Observables that may be less than zero though their descriptions do not say so in these words: a difference, a debt,
 and the logarithm that an activity is."""
 SHARES = re.compile(r"\.(jain|[a-z_]*share|[a-z_]*fraction)$")

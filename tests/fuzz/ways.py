@@ -4,7 +4,7 @@ What a case does stands in its text, one step a line in a comment, so that a fai
 
     #$ ["run", "fuzz.toml", "--set", "duration=\\"1 s\\""]     a command
     #$ ["@kept"]                                     a study, a run, a ledger and a store in the folder
-    #$ ["@json", "o/study.json", 17, null]           a value of a document, by the number of its place
+    #$ ["@json", "o/study.json", 17, null]           a value of a document, by the number of its place, or by its path
     #$ ["@cell", "o/records.parquet", "record", 5, -1]     the same of a document in a column; or a text for all of it
     #$ ["@bytes", "store/runs.sqlite3", 0.3, "00ff"] bytes of a file, at a share of its length
     #$ ["@row", "document", "x"]                     a column of the rows of a store
@@ -653,15 +653,15 @@ def _cell(name: str, column: str, *change: Any) -> None:
     frame.write_parquet(name)
 
 
-def edited(document: Any, number: int, value: Any) -> Any:
-    """A document with one value changed, or taken out. Places of one shape (any row of a list) count as one, so that
-    long lists do not hide the rest."""
+def edited(document: Any, place: int | list[Any], value: Any) -> Any:
+    """A document with one value changed, or taken out: at a path, or at the place of a number. Places of one shape (any
+    row of a list) count as one there, so that long lists do not hide the rest."""
     shapes: dict[tuple[str, ...], tuple[Any, ...]] = {}
     for path in _places(document):
         shapes.setdefault(tuple("#" if isinstance(key, int) else key for key in path), path)
     if not shapes:
         return value
-    path = list(shapes.values())[number % len(shapes)]
+    path = list(shapes.values())[place % len(shapes)] if isinstance(place, int) else tuple(place)
     document = copy.deepcopy(document)
     here = document
     for key in path[:-1]:

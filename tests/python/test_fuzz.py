@@ -260,6 +260,7 @@ def test_every_place_of_a_document_is_reached_once(fuzz: Any) -> None:
     assert len({json.dumps(one) for one in made}) == 5
     assert document["n"] == 1
     assert fuzz.ways.edited(document, 0, 5) == {"rows": 5, "n": 1}
+    assert fuzz.ways.edited(document, ["rows", 1, "a"], 5)["rows"] == [{"a": 1}, {"a": 5}, {"b": 3}]
     assert fuzz.ways.edited(3, 0, 5) == 5
 
 
