@@ -3,6 +3,9 @@ and every kind of the tables, changed by structure, value and byte.
 
     python tests/fuzz/fuzz.py [--cases 2000 | --seconds 600 | --ends] [--seed 1] [--jobs 2] [--keep FOLDER]
 
+One case in eight comes in as a file and goes through commands (`ways.py`), some of them readers of what was kept and is
+damaged. Classes that are known and not mended are listed in `known.py`.
+
 With `--ends` every parameter is taken to each end of its range, and every two of one mechanism together; `--cases` or
 `--seconds` then take as many of these at random.
 
@@ -10,9 +13,10 @@ A case depends on the seed and its number alone. It runs in a process of its own
 for after 1 s, the process is killed after 4 s. What fails is made smaller and written as a file that runs again.
 
 What must hold of what is accepted: no panic, no death, the stop flag is heard, packets are conserved (the engine says
-so), both paths of the engine and two threads at once give one hash, metrics are what they can be, and a run takes no
-more memory than 1.5 times its estimate. A run for which there is not enough memory is tried all the same where its
-estimate is above 1 GiB: what then takes less than a twentieth of it was refused for nothing, and is told and counted.
+so), both paths of the engine and three threads at once give one hash, metrics are what their descriptions say
+(`ranges.py`), and a run takes no more memory than 1.5 times its estimate. A run for which there is not enough memory is
+tried all the same where its estimate is above 1 GiB: what then takes less than a twentieth of it was refused for
+nothing, and is told and counted.
 """
 
 from __future__ import annotations
@@ -26,7 +30,9 @@ import os
 import random
 import re
 import resource
+import shutil
 import sys
+import tempfile
 import threading
 import time
 import tomllib
@@ -42,10 +48,18 @@ sys.path[:0] = [str(ROOT / "benches"), str(ROOT / "tests" / "fuzz")]
 
 import ends  # noqa: E402
 import fromschema  # noqa: E402
+import known  # noqa: E402
+import ways  # noqa: E402
+from ranges import senseless  # noqa: E402
 
 MEMORY = 2 * 2**30
+"""Address space of a process that runs; one of commands has twice as much."""
 STOP_S = 1.0
 KILL_S = 4.0
+START_S = 120.0
+"""Imports, on a machine that does much else."""
+WAY_S = 60.0
+"""For a command, which may import and draw: neither can be asked to stop."""
 HEAVY_S = 60.0
 """Simulated time above which a case is only validated: what it would show takes too long to wait for."""
 
@@ -132,16 +146,26 @@ def generate(trees: list[dict[str, Any]], seed: int, number: int) -> str:
     import mechanisms
 
     rng = random.Random(f"{seed}/{number}")
+    if number % 16 in (6, 13):
+        if rng.random() < 0.2:
+            return ways.reader(rng)
+        return ways.make(fromschema.make(rng) if number % 2 else changed(trees, rng, [0, 0, 0, 1, 2]), rng, scramble)
     if number % 10 == 8:
         return str(mechanisms.toml(ends.make(rng)))
     if number % 2:
         text = str(mechanisms.toml(fromschema.make(rng)))
         return scramble(text, rng) if rng.random() < 0.05 else text
-    tree = copy.deepcopy(rng.choice(trees))
-    for _ in range(rng.choice([1, 1, 1, 2, 3, 5])):
-        change(tree, rng.choice(trees), rng)
+    tree = changed(trees, rng, [1, 1, 1, 2, 3, 5])
     text = str(mechanisms.toml(tree)) if all(isinstance(key, str) for key in tree) else ""
     return scramble(text, rng) if rng.random() < 0.15 else text
+
+
+def changed(trees: list[dict[str, Any]], rng: random.Random, counts: list[int]) -> dict[str, Any]:
+    """One of the trees with so many changes."""
+    tree = copy.deepcopy(rng.choice(trees))
+    for _ in range(rng.choice(counts)):
+        change(tree, rng.choice(trees), rng)
+    return tree
 
 
 def scramble(text: str, rng: random.Random) -> str:
@@ -185,9 +209,13 @@ def outcome(text: str, report: Callable[[str], None] = lambda _: None) -> str:
         slow = _core.run(core, 1, True)
         report("threads")
         hashes = {fast.record_hash, slow.record_hash}
-        if len(text) % 8 == 0:
-            with ThreadPoolExecutor(2) as pool:
-                hashes |= {one.record_hash for one in pool.map(lambda seed: _core.run(core, seed), [1, 1])}
+        if len(text) % 3 == 0:
+            # beside runs of another seed, so that what they might share would show
+            with ThreadPoolExecutor(3) as pool:
+                several = list(pool.map(lambda seed: _core.run(core, seed).record_hash, [1, 2, 1, 2]))
+            hashes |= {several[0], several[2]}
+            if several[1] != several[3]:
+                return "FAILED: two threads differ in a run of seed 2"
         report("done")
     except (Interrupted, _core.Interrupted):
         return "stopped"
@@ -199,7 +227,7 @@ def outcome(text: str, report: Callable[[str], None] = lambda _: None) -> str:
     except BaseException as error:
         return f"FAILED: {type(error).__name__}: {str(error)[:200]}"
     if len(hashes) > 1:
-        return "FAILED: the two paths of the engine, or two threads, differ"
+        return "FAILED: the two paths of the engine, or threads, differ"
     if used > 1.5 * core.memory_bytes + SLACK:
         return f"FAILED: more memory than estimated: {used >> 20} MiB, not {core.memory_bytes >> 20} MiB"
     ill = next((f"FAILED: {why}" for why in senseless(json.loads(fast.text))), None)
@@ -248,78 +276,97 @@ def resident(peak: bool = False) -> int:
     return int(found[1]) * 1024 if found else 0
 
 
-SIGNED = ("owed", "dropped.loss", "dropped.mark", "infidelity", "stages.", "tokens")
-"""Parts of the names of metrics that may be less than zero, by their descriptions."""
-SHARES = re.compile(r"\.(utilisation|window_at_floor|jain|[a-z_]*share|[a-z_]*fraction)$")
-
-
-def senseless(record: Any, path: str = "") -> Iterator[str]:
-    """Metrics of a record that are outside what their descriptions say: no number, below zero, or a share above one; a
-    mean or a quantile above the longest."""
-    if isinstance(record, dict):
-        for key, value in record.items():
-            yield from senseless(value, f"{path}.{key}")
-        longest = record.get("queue_delay_s_max")
-        for name in ("queue_delay_s_mean", "queue_delay_s_p99"):
-            if longest is not None and (record.get(name) or 0.0) > longest * (1 + 1e-9) + 1e-9:
-                yield f"{path}.{name} is {record[name]}, and the longest {longest}"
-    elif isinstance(record, list):
-        for value in record:
-            yield from senseless(value, path)
-    elif isinstance(record, int | float) and not isinstance(record, bool):
-        if record != record or record in (float("inf"), float("-inf")):
-            yield f"{path} is {record}"
-        elif record < 0 and not any(part in path for part in SIGNED):
-            yield f"{path} is {record}, less than zero"
-        elif SHARES.search(path) and record > 1 + 1e-9:
-            yield f"{path} is {record}, no share"
-
-
-def work(pipe: Connection) -> None:
+def work(pipe: Connection, home: Path, memory: int) -> None:
     """A guarded process: texts in, outcomes out."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     from evenflow import _core
+
+    clock: threading.Timer | None = None
+
+    def wind(seconds: float | None) -> None:
+        """Stop is asked for after so long, from now; the last request is forgotten."""
+        nonlocal clock
+        if clock is not None:
+            clock.cancel()
+            clock.join()
+        _core.clear_stop()
+        clock = None if seconds is None else threading.Timer(seconds, _core.request_stop)
+        if clock is not None:
+            clock.start()
+
+    def begins(stage: str) -> None:
+        if stage == IMPORTING:
+            wind(None)
+        elif stage.startswith(COMMAND):
+            wind(STOP_S)
+        pipe.send(("at", stage))
 
     while True:
         text = pipe.recv()
         if text is None:
             return
-        clock = threading.Timer(STOP_S, _core.request_stop)
-        clock.start()
-        found = outcome(text, lambda stage: pipe.send(("at", stage)))
-        clock.cancel()
-        clock.join()
-        _core.clear_stop()
+        wind(STOP_S)
+        found = ways.outcome(text, home, begins) if ways.split(text)[0] else outcome(text, begins)
+        wind(None)
         pipe.send(("end", found))
 
 
+IMPORTING = "importing"
+COMMAND = "way "
+"""How the stages of commands begin: each has the time of a case."""
+
+
 class Worker:
-    """One guarded process, made anew when a case has ended it."""
+    """Two guarded processes: what commands import takes address space that a run would lack."""
 
     def __init__(self) -> None:
-        self.process: Any = None
+        self.home = Path(tempfile.mkdtemp(prefix="evenflow-fuzz-"))
+        self.runs = Guarded(self.home, MEMORY)
+        self.ways = Guarded(self.home, 2 * MEMORY)
 
     def __call__(self, text: str) -> str:
+        return known.judged(self.raw(text))
+
+    def raw(self, text: str) -> str:
+        """The outcome, whether its class is known or not."""
+        return self.ways(text) if ways.split(text)[0] else self.runs(text)
+
+    def close(self) -> None:
+        self.runs.close()
+        self.ways.close()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+
+class Guarded:
+    """One guarded process, made anew when a case has ended it."""
+
+    def __init__(self, home: Path, memory: int) -> None:
+        self.process: Any = None
+        self.home, self.memory = home, memory
+
+    def __call__(self, text: str) -> str:
+        until = time.monotonic() + STOP_S + KILL_S
         if self.process is None:
             context = multiprocessing.get_context("spawn")
             self.pipe, theirs = context.Pipe()
-            self.process = context.Process(target=work, args=(theirs,), daemon=True)
+            self.process = context.Process(target=work, args=(theirs, self.home, self.memory), daemon=True)
             self.process.start()
             theirs.close()
-            limit = 120.0  # imports, on a machine that does much else
-        else:
-            limit = STOP_S + KILL_S
+            until = time.monotonic() + START_S
         stage = "validating"
         with contextlib.suppress(EOFError, OSError):
             self.pipe.send(text)
-            until = time.monotonic() + limit
             while self.pipe.poll(max(0.0, until - time.monotonic())):
                 what, said = self.pipe.recv()
                 if what == "end":
                     return str(said)
                 stage = said
+                if stage == IMPORTING:
+                    until = time.monotonic() + START_S
+                elif stage.startswith(COMMAND):
+                    until = time.monotonic() + WAY_S
             self.process.kill()
             self.process.join()
             self.process = None
@@ -335,30 +382,107 @@ class Worker:
             self.process.join(5)
 
 
-def minimise(text: str, why: str, run: Callable[[str], str], tries: int = 60) -> str:
-    """A shorter text that fails in the same way: keys go as long as it does."""
-    import mechanisms
+def minimise(text: str, why: str, run: Callable[[str], str], tries: int = 150, seconds: float = 60.0) -> str:
+    """A shorter text that fails in the same way: steps and keys go and values become simpler, as long as it does; of a
+    text that does not parse, halves of its lines and then of its longest line."""
+    until = time.monotonic() + seconds
+    steps, rest = ways.split(text)
 
-    def class_of(said: str) -> str:
-        return said[:40]
+    def fails(steps: list[ways.Step], rest: str) -> bool:
+        nonlocal tries
+        if tries == 0 or time.monotonic() > until:
+            return False
+        tries -= 1
+        return known.class_of(run(ways.join(steps, rest))) == known.class_of(why)
 
-    try:
-        tree = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        return text
+    steps = fewer(steps, lambda some: fails(some, rest))
+    for index in range(len(steps)):
+        steps = shorter(steps, index, lambda some: fails(some, rest))
+    tree = ways.parses(rest)
+    if tree is None:
+        lines = fewer(rest.splitlines(keepends=True), lambda some: fails(steps, "".join(some)))
+        longest = max(range(len(lines)), key=lambda index: len(lines[index]), default=None)
+        if longest is not None:
+            before, after = lines[:longest], lines[longest + 1 :]
+            letters = fewer(list(lines[longest]), lambda some: fails(steps, "".join([*before, *some, *after])))
+            lines[longest] = "".join(letters)
+        return ways.join(steps, "".join(lines))
     for path in sorted(places(tree), key=len):
-        if tries == 0:
-            break
         smaller = copy.deepcopy(tree)
         try:
             del at(smaller, path[:-1])[path[-1]]
-            written = str(mechanisms.toml(smaller))
         except (KeyError, IndexError, TypeError):
             continue
-        tries -= 1
-        if class_of(run(written)) == class_of(why):
-            tree, text = smaller, written
-    return text
+        if fails(steps, ways.toml(smaller)):
+            tree, rest = smaller, ways.toml(smaller)
+    for path in list(places(tree)):
+        found = True
+        while found:
+            found = False
+            try:
+                value = at(tree, path)
+            except (KeyError, IndexError, TypeError):
+                break
+            for simple in simpler(value):
+                smaller = copy.deepcopy(tree)
+                at(smaller, path[:-1])[path[-1]] = simple
+                if fails(steps, ways.toml(smaller)):
+                    tree, rest, found = smaller, ways.toml(smaller), True
+                    break
+    return ways.join(steps, rest)
+
+
+def fewer(parts: list[Any], fails: Callable[[list[Any]], bool]) -> list[Any]:
+    """As few of the parts as fail: halves go, then quarters, down to single ones."""
+    size = (len(parts) + 1) // 2
+    while size:
+        start = 0
+        while start < len(parts):
+            some = parts[:start] + parts[start + size :]
+            if fails(some):
+                parts = some
+            else:
+                start += size
+        size = 0 if size == 1 else (size + 1) // 2
+    return parts
+
+
+def shorter(steps: list[ways.Step], index: int, fails: Callable[[list[ways.Step]], bool]) -> list[ways.Step]:
+    """The steps with as few words of one of them, if it is a command, as fail."""
+
+    def with_words(words: list[Any]) -> list[ways.Step]:
+        return [*steps[:index], [*steps[index][:2], *words], *steps[index + 1 :]]
+
+    if steps[index][0].startswith("@"):
+        return steps
+    return with_words(fewer(steps[index][2:], lambda words: fails(with_words(words))))
+
+
+def simpler(value: Any) -> Iterator[Any]:
+    """Values that say less: 0, 1 and a half of a number, with its unit if it has one; the first half of a text or list.
+    What is simple already has none, so that one after the other comes to an end."""
+    if isinstance(value, bool):
+        return
+    found = QUANTITY.match(value) if isinstance(value, str) else None
+    number = float(found[1]) if found else value
+    if isinstance(number, int | float):
+        less: list[float] = [0, 1] if number not in (0, 1) else [0] if number else []
+        if abs(number) > 2 and abs(number) < 2**1000:
+            less.append(int(number / 2))
+        yield from (f"{one}{found[2]}" if found else one for one in less)
+    elif isinstance(value, str | list) and value:
+        yield value[:0]
+        if len(value) > 1:
+            yield value[: len(value) // 2]
+            yield value[len(value) // 2 :]
+
+
+def keep(file: Path, found: str, text: str) -> str:
+    """Write a case below the reason why it is kept, and give that as it can be shown."""
+    shown = "".join(letter if letter.isprintable() else " " for letter in found)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(f"# {shown}\n{text}".encode("utf-8", "surrogateescape"))
+    return shown
 
 
 def main() -> int:
@@ -382,6 +506,7 @@ def main() -> int:
     until = time.monotonic() + given.seconds if given.seconds else float("inf")
     count: Counter[str] = Counter()
     failures: dict[str, tuple[int, str]] = {}
+    listed: Counter[str] = Counter()
     lock = threading.Lock()
 
     def loop(_: int) -> None:
@@ -398,23 +523,24 @@ def main() -> int:
                 if found.startswith("overestimated"):
                     print(f"seed {given.seed}, case {number}: {found}", flush=True)
                     if count["overestimated"] <= 20:
-                        given.keep.mkdir(parents=True, exist_ok=True)
-                        (given.keep / f"over{given.seed}-{number}.toml").write_text(f"# {found}\n{text}", "utf-8")
+                        keep(given.keep / f"over{given.seed}-{number}.toml", found, text)
                     continue
-                new = found.startswith("FAILED") and found[:60] not in failures
+                if found.startswith("known"):
+                    listed[found] += 1
+                new = found.startswith("FAILED") and known.class_of(found) not in failures
                 if new:
-                    failures[found[:60]] = (number, found)
+                    failures[known.class_of(found)] = (number, found)
             if new:
-                given.keep.mkdir(parents=True, exist_ok=True)
-                shown = "".join(letter if letter.isprintable() else " " for letter in found)
                 name = given.keep / f"seed{given.seed}-{number}.toml"
-                name.write_text(f"# {shown}\n{minimise(text, found, run)}", encoding="utf-8")
+                shown = keep(name, found, minimise(text, found, run))
                 print(f"seed {given.seed}, case {number}: {shown}\n  kept as {name}", flush=True)
         run.close()
 
     with ThreadPoolExecutor(given.jobs) as pool:
         list(pool.map(loop, range(given.jobs)))
     print(f"seed {given.seed}: {sum(count.values())} cases; " + ", ".join(f"{n} {k}" for k, n in count.most_common()))
+    for found, times in listed.most_common():
+        print(f"{times} {found}")
     return 1 if failures else 0
 
 
