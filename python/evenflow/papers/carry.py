@@ -133,7 +133,8 @@ def sentence(document: Mapping[str, Any]) -> str:
     left = f" Made again by this engine, and no part of it: {', '.join(again)}." if again else ""
     return (
         f"Carried from engine {document['from']}: {document['repeated']:,} of {document['of']:,} runs repeated with "
-        f"engine {document['to']}, all equal: fewer than {share:g} % differ, at {100 * document['confidence']:g} %.{left}"
+        f"engine {document['to']}, all equal: fewer than {share:g} % differ, at {100 * document['confidence']:g} %."
+        f"{left}"
     )
 
 
