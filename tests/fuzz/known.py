@@ -16,14 +16,6 @@ KNOWN: tuple[tuple[str, str], ...] = (
         r"^FAILED: (run|plot|study): A defect of Evenflow: ValueError: Number of rows must be a positive",
         "a run in which nothing came about has no panel to draw",
     ),
-    (
-        r"^FAILED: plot after @\w+ (o/study\.json|o/records\.parquet|r/record\.json|r/series\.parquet): ",
-        "a damaged folder of a study or of a run is not told from a sound one before it is drawn",
-    ),
-    (
-        r"^FAILED: claims after @\w+ out/wtp/(ledger|carried)\.json: ",
-        "a damaged ledger is not told from a sound one before it is shown",
-    ),
 )
 """What the outcome says (a regular expression), and why it is still so."""
 

@@ -254,8 +254,8 @@ def test_lockstep_is_no_fault_of_fair_queueing() -> None:
 
 EXPECTED = {
     "abc-default": {"sweep-left-out"},
-    "catching-a-cheat": {"sweep-left-out"},
-    "conex-side-by-side": {"not-ecn-capable"},
+    "catching-a-cheat": {"sweep-left-out", "credit-is-dropped"},
+    "conex-side-by-side": {"not-ecn-capable", "credit-is-dropped"},
     "conex-variants": {"sweep-left-out"},
     "home-viewed": {"series-not-written"},
     "lossy-tunnel": {"sweep-left-out"},

@@ -614,10 +614,11 @@ def _top_never(outline: Outline) -> Iterator[Note]:
 
 
 def _on_no_path(outline: Outline) -> Iterator[Note]:
-    used = {hop.removeprefix("-") for group in outline.tree["groups"].values() for hop in group["path"]}
+    groups = outline.tree.get("groups", {})
+    used = {hop.removeprefix("-") for group in groups.values() for hop in group["path"]}
     for section in ("links", "stages"):
         for name in outline.tree.get(section, {}):
-            if outline.tree["groups"] and name not in used:
+            if groups and name not in used:
                 text = "No group's path has it: it does nothing. Write it on a path, or leave it out."
                 yield Note("on-no-path", paths.render((section, name)), text)
 
@@ -629,7 +630,7 @@ def _without_sessions(outline: Outline) -> Iterator[Note]:
             continue
         groups = [group for group, _ in _crossing(outline, name)]
         sources = [source for group in groups for source in outline.by_group[group] if source.tcp]
-        crossed = any(name == hop.removeprefix("-") for g in outline.tree["groups"].values() for hop in g["path"])
+        crossed = any(name == hop.removeprefix("-") for g in outline.tree.get("groups", {}).values() for hop in g["path"])
         if crossed and not sources:
             text = "All who cross this stage send datagrams, which open no connection: it will know of no session."
             yield Note("no-session", f"stages.{name}", text)

@@ -841,7 +841,8 @@ class Auditor(Table):
     declared, and drops, delays or demotes packets of flows that declare too little. It stands behind the queues that
     mark. Segments without data and packets that are not ConEx go on untouched.
 
-    Source: RFC 7713 section 5.5; Sanhaji et al. 2015, section III.D; draft-wagner-conex-audit-02.
+    Source: RFC 7713 section 5.5; Sanhaji et al. 2015, section III.D; draft-wagner-conex-audit-02; of re-ECN Zhang et
+    al. 2011, section III.B, draft-briscoe-conex-re-ecn-motiv-03, section 4.3.
 
     Attributes:
         rule: Balance: reports and credits less marks and losses; below the allowance, packets are picked with the
@@ -1039,7 +1040,8 @@ class CongestionPolicer(Table):
     drops, marks or demotes his ConEx packets when the tokens are used up. Give it per = "user". Segments without data
     are never policed.
 
-    Source: RFC 7713 section 5.4.3; Sanhaji et al. 2015, section III.C.
+    Source: RFC 7713 section 5.4.3; Sanhaji et al. 2015, section III.C (bucket); Zhang et al. 2011, section III.B,
+    draft-briscoe-conex-re-ecn-motiv-03, appendix B (tcp-rate, rate-bytes, volume).
 
     Attributes:
         rate: How fast tokens come: congestion in packets or in bits a second, for all flows of the user together.
