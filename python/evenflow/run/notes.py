@@ -630,7 +630,9 @@ def _without_sessions(outline: Outline) -> Iterator[Note]:
             continue
         groups = [group for group, _ in _crossing(outline, name)]
         sources = [source for group in groups for source in outline.by_group[group] if source.tcp]
-        crossed = any(name == hop.removeprefix("-") for g in outline.tree.get("groups", {}).values() for hop in g["path"])
+        crossed = any(
+            name == hop.removeprefix("-") for g in outline.tree.get("groups", {}).values() for hop in g["path"]
+        )
         if crossed and not sources:
             text = "All who cross this stage send datagrams, which open no connection: it will know of no session."
             yield Note("no-session", f"stages.{name}", text)

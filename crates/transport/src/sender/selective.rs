@@ -4,7 +4,7 @@
 use evenflow_base::{Duration, Packet, Report, Time, flags};
 
 use crate::congestion_control::{Congestion, Signal, Window};
-use crate::profile::{Ecn, Handshake, LossDetection, Reduction, RtoRule, RttSource};
+use crate::profile::{Ecn, LossDetection, Reduction, RtoRule, RttSource};
 use crate::rtt::Timed;
 use crate::{Profile, Segment};
 
@@ -294,10 +294,7 @@ impl Sender {
                 .map(|sent| now.since(sent))
                 .or_else(|| advanced.then(|| self.elapsed(ack.stamp, profile))),
             RttSource::Timestamps => {
-                // A receiver to which nothing has come in order, not even a SYN, has no stamp to echo.
-                let echoes = ack.seq > 0 || profile.handshake != Handshake::None;
-                (advanced || (profile.rto == RtoRule::AnyAck && echoes))
-                    .then(|| self.elapsed(ack.stamp, profile))
+                (advanced || profile.rto == RtoRule::AnyAck).then(|| self.elapsed(ack.stamp, profile))
             }
             RttSource::OneSegment => self.timed.end(ack.seq, now),
         };

@@ -333,15 +333,3 @@ fn on_ns2_linux_any_ack_starts_the_timer_again() {
         ));
     }
 }
-
-/// Without a handshake a receiver whose first segment is lost has no stamp to echo: its ACKs are no samples, however long after the
-/// clock's zero the flow starts, and the timer starts again with what it was.
-#[test]
-fn an_ack_without_a_stamp_is_no_sample() {
-    Bench::new(Profile { handshake: Handshake::None, ..Profile::ns2_linux() }, None)
-        .with_window(4.0, 4.0)
-        .table(
-            "100000 | open           | 0..3 |
-         100050 | ack 0 sack 1   | 4    | rto 101050",
-        );
-}
