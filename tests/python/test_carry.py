@@ -100,6 +100,27 @@ class TestCarry:
         whole(cli)
         assert len(fake.calls) == ran + len(set(fake.calls)), "every run is made again, once"
 
+    def test_what_is_made_again_is_not_carried(
+        self, cli: Cli, fake: ModuleType, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        other = dataclasses.replace(TINY.experiments[1], points=lambda scale: TINY.experiments[1].points(scale)[:1])
+        paper = dataclasses.replace(TINY, experiments=(TINY.experiments[0], other))
+        monkeypatch.setattr(sys.modules["evenflow.papers.tiny"], "PAPER", paper)
+        maker = fake.ENGINE_ID
+        made = {e["id"]: e["runs"] for e in whole(cli)["experiments"]}  # type: ignore[attr-defined]
+        become(fake, OTHER)
+        wrong = cli("store", "carry", "--from", maker, "--except", "tiny-tow")
+        assert (wrong.code, "tiny-two" in wrong.err) == (2, True)
+        done = cli("store", "carry", "--from", maker, "--except", "tiny-two", "--json")
+        assert done.code == 0, done.err
+        found = json.loads(done.out)
+        # the runs of tiny-two stand in tiny-one as well: none of them is carried under that name either
+        assert (found["of"], found["made_again"]) == (made["tiny-one"] - made["tiny-two"], ["tiny-two"])
+        assert "Made again by this engine, and no part of it: tiny-two." in cli("claims", "tiny").out
+        ran = len(fake.calls)
+        whole(cli)
+        assert len(fake.calls) - ran == made["tiny-two"]
+
     def test_a_clone_has_no_store(self, cli: Cli, fake: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
         maker = fake.ENGINE_ID
         whole(cli)

@@ -296,10 +296,13 @@ def carry(
     for name in without:
         if name not in known:
             raise unknown("experiment", name, list(known))
-    papers = [(paper, [kept for kept in runs if kept.experiment not in without]) for paper, runs in papers]
     planned: list[Planned] = []
     for paper, runs in papers:
         planned += _planned(paper, runs)
+    # an equal run of another experiment would stand for one that is to be made again
+    again = {_place(run) for run in planned if run.kept.experiment in without}
+    planned = [run for run in planned if not again or _place(run) not in again]
+    papers = [(paper, [kept for kept in runs if kept.experiment not in without]) for paper, runs in papers]
     if not planned:
         raise UsageError(f"none of the runs by engine {engine} has a counterpart among today's experiments.")
     drawn, strata = _drawn(planned, sample, f"{engine} {_core.ENGINE_ID}")
@@ -321,6 +324,11 @@ def carry(
     aliases = _aliases(planned, store, engine)
     store.carry(aliases, found.to_json())
     return Carried(**{**vars(found), "in_store": len(aliases)})
+
+
+def _place(run: Planned) -> tuple[str, int]:
+    """What makes two runs one: scenario and seed."""
+    return run.point.scenario.hash, run.kept.seed
 
 
 def _text(labels: Labels) -> str:
