@@ -1770,7 +1770,7 @@ groups.x = { users = 1, path = ["a", "b", "m", "line", "c"], traffic = { kind = 
         r#"stages.b.start: means nothing without rule = "tcp-rate""#,
         r#"stages.c.losses: "retransmissions" means nothing with audit = "ecn", which counts no losses"#,
         r#"stages.m.controls: each connection is a session, and "line" has a class for each user, which they would take from each other; give its scheduler per = "flow", or write session = "user""#,
-        r#"stages.t: is on no path, and so does nothing: write "t" on the path of whom it is for"#,
+        r#"stages.t: is on no path, and so does nothing: write "t" on the path of the groups that it is for"#,
         r#"stages.u.kind: unknown stage kind "tunnel"; did you mean "tunnel-egress" or "tunnel-ingress"?"#,
     ];
     assert_eq!(errors.lines().collect::<Vec<_>>(), expected);

@@ -541,7 +541,7 @@ pub(super) fn check_places(
     for (i, draft) in stages.iter().enumerate().filter(|(i, _)| known && !on(*i)) {
         let there = match place(i) {
             Place::Anywhere => continue,
-            Place::OnPath => "on the path of whom it is for",
+            Place::OnPath => "on the path of the groups that it is for",
             Place::Ingress => "where packets enter the network, before the links that they share",
             Place::Egress => "where packets leave the network, behind the queues that mark them",
         };

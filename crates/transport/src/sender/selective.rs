@@ -4,7 +4,7 @@
 use evenflow_base::{Duration, Packet, Report, Time, flags};
 
 use crate::congestion_control::{Congestion, Signal, Window};
-use crate::profile::{Ecn, LossDetection, Reduction, RtoRule, RttSource};
+use crate::profile::{Ecn, Handshake, LossDetection, Reduction, RtoRule, RttSource};
 use crate::rtt::Timed;
 use crate::{Profile, Segment};
 
@@ -294,7 +294,10 @@ impl Sender {
                 .map(|sent| now.since(sent))
                 .or_else(|| advanced.then(|| self.elapsed(ack.stamp, profile))),
             RttSource::Timestamps => {
-                (advanced || profile.rto == RtoRule::AnyAck).then(|| self.elapsed(ack.stamp, profile))
+                // Without a handshake, a receiver to which the first segment has not come has no timestamp to echo.
+                let echoes = ack.seq > 0 || profile.handshake != Handshake::None;
+                (advanced || (profile.rto == RtoRule::AnyAck && echoes))
+                    .then(|| self.elapsed(ack.stamp, profile))
             }
             RttSource::OneSegment => self.timed.end(ack.seq, now),
         };

@@ -1,7 +1,7 @@
 //! Loss recovery by SACK: RFC 6675 (IsLost, SetPipe, NextSeg), forward acknowledgement, RFC 2883.
 
 use super::*;
-use crate::profile::RtoRule;
+use crate::profile::{Handshake, RtoRule};
 
 /// RFC 6675 section 5. Limited transmit (3.3) while fewer than three segments are reported: cwnd - pipe = 1 each time.
 /// The third makes 3000 bytes, more than (DupThresh - 1) SMSS: FlightSize without what limited transmit sent is 10, so
@@ -332,4 +332,15 @@ fn on_ns2_linux_any_ack_starts_the_timer_again() {
              150 | ack 0 sack 1..2 | 11       | rto {third}"
         ));
     }
+}
+
+/// Without a handshake, and with the first segment lost, the receiver has nothing to echo: its ACKs start the timer again, and are no
+/// samples of the round-trip time.
+#[test]
+fn an_ack_that_echoes_nothing_is_no_sample() {
+    let profile = Profile { handshake: Handshake::None, ..Profile::ns2_linux() };
+    Bench::new(profile, None).with_window(4.0, 4.0).table(
+        "100000 | open         | 0..3 |
+         100050 | ack 0 sack 1 | 4    | rto 101050",
+    );
 }
