@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import random
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import evenflow as ef
 import polars as pl
 import pytest
 from conftest import SMALL, Cli
@@ -367,3 +369,36 @@ def test_one_value_written_in_several_ways_is_one_point(cli: Cli, work: Path) ->
     assert done.err.count("the same") == 2
     (work / "s.toml").write_text(SMALL + "[sweep]\nreplications = 1\n" + swept.replace(', "1.0 ms", "0.001 s"', ""))
     assert cli("check", "s.toml").code == 0
+
+
+def test_lists_in_step_make_no_point_twice(cli: Cli, work: Path) -> None:
+    rows = (
+        '[[sweep.together]]\n"groups.light.users" = [1, 2, 1]\n"links.bottleneck.delay" = ["1 ms", "1 ms", "0.001 s"]'
+    )
+    (work / "s.toml").write_text(SMALL + rows)
+    done = cli("check", "s.toml")
+    assert done.code == 2
+    said = 'sweep.together[0]."groups.light.users"[2]: 1, 0.001 s and 1, 1 ms are the same scenario: one point twice.'
+    assert said in done.err
+    assert done.err.count("the same") == 1
+
+
+def test_a_tree_with_a_date_in_its_sweep_runs_and_is_not_written() -> None:
+    odd = {"duration": ["1 s", datetime.date(2020, 1, 1), float("inf")]}
+    tree = {
+        "duration": "1 s",
+        "links": {"l": {"rate": "1 Mbit/s"}},
+        "groups": {"g": {"users": 1, "path": ["l"], "traffic": {"kind": "bulk"}}},
+    }
+    swept = ef.Scenario({**tree, "sweep": odd})
+    assert swept.run().record_hash == ef.Scenario(tree).run().record_hash
+    with pytest.raises(ef.ScenarioError) as odd_leaves:
+        swept.to_json()
+    assert [place for place, _ in odd_leaves.value.errors] == ["sweep.duration[1]", "sweep.duration[2]"]
+
+
+def test_scenarios_that_are_equal_have_one_hash_in_python() -> None:
+    one = ef.Scenario({"duration": 1, "links": {"a": {"rate": 2.0}, "b": {}}})
+    same = ef.Scenario({"links": {"b": {}, "a": {"rate": 2}}, "duration": 1.0})
+    assert one == same
+    assert len({one, same}) == 1

@@ -89,7 +89,7 @@ def run_here(scenario: Scenario, seed: int, *, progress: bool = False) -> Record
 
     scenario.core  # noqa: B018  (raises with every error before anything starts)
     require_memory(scenario)
-    tree = scenario.to_json()
+    tree = scenario.without_sweep().to_json()
     pool = ThreadPoolExecutor(1, thread_name_prefix="evenflow")
     try:
         future: Future[Result] = pool.submit(execute, tree, seed)

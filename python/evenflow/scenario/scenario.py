@@ -222,14 +222,23 @@ class Scenario:
         return self if errors or tree is self._tree else Scenario(tree, source=self.source)
 
     def to_json(self) -> str:
-        """The tree as JSON text, as the core and remote workers take it, written out."""
-        return json.dumps(self.written_out()._tree, ensure_ascii=False, allow_nan=False)
+        """The tree as JSON text, as the core and remote workers take it, written out.
+
+        Raises:
+            ScenarioError: with every value that JSON does not have (dates, infinity), `[sweep]` included.
+        """
+        tree = self.written_out()._tree
+        try:
+            return json.dumps(tree, ensure_ascii=False, allow_nan=False)
+        except (TypeError, ValueError):
+            odd = [(path, value) for path, value in paths.leaves(tree) if not is_json(value)]
+            raise ScenarioError([(paths.render(path), why_odd(value)) for path, value in odd], self.source) from None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Scenario) and self._tree == other._tree
 
     def __hash__(self) -> int:
-        return hash(json.dumps(self._tree, sort_keys=True, default=str))
+        return _hash(self._tree)
 
     def __repr__(self) -> str:
         groups = self._tree.get("groups")
@@ -360,6 +369,18 @@ def why_odd(value: Any) -> str:
     if isinstance(value, (datetime.date, datetime.time)):
         return "a date or time of day; durations are written like “15 s”."
     return f"a {type(value).__name__} has no place in a scenario."
+
+
+def _hash(value: Any) -> int:
+    """Of a plain tree: the same for all that are equal, whatever their order."""
+    if isinstance(value, dict):
+        return hash(frozenset((name, _hash(item)) for name, item in value.items()))
+    if isinstance(value, list):
+        return hash(tuple(map(_hash, value)))
+    try:
+        return hash(value)
+    except TypeError:
+        return hash(type(value))
 
 
 _SINGLE = frozenset({str, int, float, bool})

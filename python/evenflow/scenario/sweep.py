@@ -347,22 +347,24 @@ def _build(
 
 
 def _refuse_equals(axes: list[_Axis], done: Expansion) -> None:
-    """Two values of a list that make the same scenarios, such as "1 ms" and "0.001 s": one point counted twice."""
+    """Two values, or two rows of lists in step, that make the same scenarios, such as "1 ms" and "0.001 s"."""
     made = [point.scenario.hash for point in done.points]
     after = len(made)
     for axis in axes:
         after //= len(axis)  # points between one value of this axis and its next
         settings = axis[0].settings
-        if len(settings) != 1 or set(axis[0].labels) != {paths.render(settings[0][0])} or settings[0][0] == ("title",):
-            continue  # cases, lists that move in step, and what no scenario's hash knows
+        swept = [path for path, _, _ in settings]
+        if set(axis[0].labels) != {paths.render(path) for path in swept} or ("title",) in swept:
+            continue  # cases, and what no scenario's hash knows
         first: dict[tuple[str, ...], _Choice] = {}
         for index, choice in enumerate(axis):
             mine = tuple(one for number, one in enumerate(made) if number // after % len(axis) == index)
             other = first.setdefault(mine, choice)
             if other is not choice:
-                (path, value, at), (_, same, _) = choice.settings[0], other.settings[0]
-                said = f"{label_of(value)} and {label_of(same)} are the same {paths.render(path)}: one point twice."
-                done.errors.append((at, said))
+                path, _, at = choice.settings[0]
+                these, those = (", ".join(map(str, one.labels.values())) for one in (choice, other))
+                what = paths.render(path) if len(swept) == 1 else "scenario"
+                done.errors.append((at, f"{these} and {those} are the same {what}: one point twice."))
 
 
 def _say(done: Expansion, said: set[tuple[str, str]], at: str, message: str) -> None:

@@ -296,7 +296,7 @@ def of_record(record: Record, choice: Choice | None = None, *, telling: bool = F
     wanted = chosen("series", choice.series or ("*",), recorded, problems) if recorded else []
     _raise(problems)
     if telling:
-        wanted = _telling(record, wanted)
+        wanted = _telling(record, wanted) or wanted
     if choice.kind == "cdf":
         return _cdf_of_series(_alone(record), wanted, [], choice)
     by_quantity: dict[str, list[str]] = {}
@@ -327,7 +327,9 @@ def drawable(record: Record) -> list[str]:
 def _telling(record: Record, wanted: Sequence[str]) -> list[str]:
     """Rates, the queue of the link with the longest one, windows: in this order. What only a view shows is left out."""
     links = record.json.get("links", {})
-    longest = max(links, key=lambda name: links[name].get("queue_delay_s_mean") or 0.0, default=None)
+    parts = [paths_.parse(name) for name in wanted]
+    queues = [owner for room, owner, *rest in parts if room == "links" and rest[-2:] == ["queue", "packets"]]
+    longest = max(queues, key=lambda name: links[name].get("queue_delay_s_mean") or 0.0, default=None)
     order = ("received_bytes", "packets", "window")
     found = []
     for name in wanted:
