@@ -394,6 +394,8 @@ lines! {
         "Growth counts what an ACK newly delivers, reported segments included, not how far it advances.";
     half_of: (word WindowBase), Range::ANY, "RFC 5681 equation 4",
         "What NewReno's threshold is half of after a congestion event; CUBIC's in the form rfc is beta of it.";
+    reduce_after_timeout: flag, Range::ANY, "RFC 5681 section 3.1",
+        "Until all that was out at a timeout is acknowledged, a further timeout lowers the threshold again, and so does a loss that SACK tells of, which begins a recovery, as in ns-2's Agent/TCP/Linux; otherwise neither does. Without effect in the form fack-adaptive.";
     slow_start_at_threshold: flag, Range::ANY, "RFC 5681 section 3.1",
         "A window equal to its threshold is still in slow start, as in Linux before 3.18; both are allowed.";
     slow_start: (word SlowStart), Range::ANY, "RFC 9438 section 4.10",
@@ -601,6 +603,7 @@ impl Profile {
             whole_segments: false,
             count_delivered: false,
             half_of: WindowBase::Flight,
+            reduce_after_timeout: false,
             slow_start_at_threshold: false,
             slow_start: SlowStart::HystartPlusPlus, // RFC 9438 section 4.10
             window_validation: true,
@@ -754,6 +757,7 @@ impl Profile {
             whole_segments: false,
             count_delivered: false,
             half_of: WindowBase::Flight,
+            reduce_after_timeout: false,
             slow_start_at_threshold: false,
             slow_start: SlowStart::Standard,
             window_validation: false,
@@ -848,6 +852,7 @@ impl Profile {
             byte_counting: true,
             whole_segments: true,
             count_delivered: true,
+            reduce_after_timeout: true,
             slow_start_at_threshold: true,
             window_validation: true,
             restart_after_idle: IdleRestart::InitialWindow,

@@ -238,7 +238,9 @@ impl Receiver {
         }
         let told_at_once = self.marks.watched && self.mark(packet);
         let (from, to) = (packet.seq, packet.seq + u64::from(packet.payload));
-        if from <= self.last_ack && packet.stamp.wrapping_sub(self.stamp) as i32 >= 0 {
+        // Without a handshake the first segment that comes sets TS.Recent, whichever it is: there was no SYN to do it.
+        let first = self.last_ack == 0 && self.stamp == 0 && profile.handshake == Handshake::None;
+        if (from <= self.last_ack || first) && packet.stamp.wrapping_sub(self.stamp) as i32 >= 0 {
             self.stamp = packet.stamp;
         }
         let in_order = from <= self.next && to > self.next;

@@ -201,6 +201,17 @@ fn timestamps_echo_the_earliest_unacknowledged_segment() {
     );
 }
 
+/// Without a handshake no SYN sets TS.Recent: the first segment that comes does, also where it is not the first that was sent; ns-2's
+/// sink echoes its timestamp too.
+#[test]
+fn without_a_handshake_the_first_segment_that_comes_is_echoed() {
+    let echoes = "10 | 1 | ack 0 sack 1 | echo 10
+         11 | 2 | ack 0 sack 1..2 | echo 10
+         70 | 0 | ack 3 | echo 70";
+    table(&Profile { handshake: Handshake::None, ..Profile::ns2_linux() }, echoes);
+    table(&Profile::ns2_linux(), &echoes.replace("echo 10", "echo 0"));
+}
+
 #[test]
 fn an_early_wake_is_harmless() {
     let profile = Profile::ns3_26();

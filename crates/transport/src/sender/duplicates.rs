@@ -171,7 +171,7 @@ impl Sender {
         let mss = profile.segment();
         self.recover = self.high;
         self.reduced();
-        if self.recovery != Recovery::Loss {
+        if self.recovery != Recovery::Loss || profile.reduce_after_timeout {
             if self.recovery == Recovery::Recovery {
                 self.window.cwnd = self.window.ssthresh; // without what duplicate ACKs added
             }

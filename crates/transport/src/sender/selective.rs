@@ -4,7 +4,7 @@
 use evenflow_base::{Duration, Packet, Report, Time, flags};
 
 use crate::congestion_control::{Congestion, Signal, Window};
-use crate::profile::{Ecn, Handshake, LossDetection, Reduction, RtoRule, RttSource};
+use crate::profile::{Ecn, LossDetection, Reduction, RtoRule, RttSource};
 use crate::rtt::Timed;
 use crate::{Profile, Segment};
 
@@ -250,12 +250,17 @@ impl Sender {
             }
             Recovery::Reduction | Recovery::Recovery => self.share_out(&news, advanced && lost == 0, profile),
             Recovery::Loss => {
-                if ack.seq >= self.recover {
+                let over = ack.seq >= self.recover;
+                if over {
                     self.recovery = Recovery::Open;
                     self.recovered();
                 }
                 if advanced {
                     self.grow(growth, marks, now, profile);
+                }
+                if profile.reduce_after_timeout && lost > 0 && !over {
+                    self.begin_recovery(outstanding - sacked, now, profile);
+                    self.share_out(&news, false, profile);
                 }
             }
         }
@@ -294,10 +299,7 @@ impl Sender {
                 .map(|sent| now.since(sent))
                 .or_else(|| advanced.then(|| self.elapsed(ack.stamp, profile))),
             RttSource::Timestamps => {
-                // Without a handshake, a receiver to which the first segment has not come has no timestamp to echo.
-                let echoes = ack.seq > 0 || profile.handshake != Handshake::None;
-                (advanced || (profile.rto == RtoRule::AnyAck && echoes))
-                    .then(|| self.elapsed(ack.stamp, profile))
+                (advanced || profile.rto == RtoRule::AnyAck).then(|| self.elapsed(ack.stamp, profile))
             }
             RttSource::OneSegment => self.timed.end(ack.seq, now),
         };
@@ -730,7 +732,7 @@ impl Sender {
             return self.adaptive_timeout(now, profile, out);
         }
         // A segment that the timer already sent again does not lower the threshold once more (RFC 5681 section 3.1).
-        if self.recovery != Recovery::Loss || self.tries == 0 {
+        if self.recovery != Recovery::Loss || self.tries == 0 || profile.reduce_after_timeout {
             let una = self.una;
             self.remember();
             let flight = (self.high - una) as f64;

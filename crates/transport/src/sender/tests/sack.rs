@@ -1,7 +1,7 @@
 //! Loss recovery by SACK: RFC 6675 (IsLost, SetPipe, NextSeg), forward acknowledgement, RFC 2883.
 
 use super::*;
-use crate::profile::{Handshake, RtoRule};
+use crate::profile::RtoRule;
 
 /// RFC 6675 section 5. Limited transmit (3.3) while fewer than three segments are reported: cwnd - pipe = 1 each time.
 /// The third makes 3000 bytes, more than (DupThresh - 1) SMSS: FlightSize without what limited transmit sent is 10, so
@@ -334,13 +334,27 @@ fn on_ns2_linux_any_ack_starts_the_timer_again() {
     }
 }
 
-/// Without a handshake, and with the first segment lost, the receiver has nothing to echo: its ACKs start the timer again, and are no
-/// samples of the round-trip time.
+/// ns-2's Agent/TCP/Linux in the state Loss: a loss that SACK tells of lowers the threshold and begins a recovery, and a second
+/// timeout lowers it too. With Linux's rule neither does.
 #[test]
-fn an_ack_that_echoes_nothing_is_no_sample() {
-    let profile = Profile { handshake: Handshake::None, ..Profile::ns2_linux() };
-    Bench::new(profile, None).with_window(4.0, 4.0).table(
-        "100000 | open         | 0..3 |
-         100050 | ack 0 sack 1 | 4    | rto 101050",
-    );
+fn on_ns2_linux_a_loss_after_a_timeout_is_an_event_of_its_own() {
+    for (reduce_after_timeout, found, later) in [
+        (true, "8* 9* | recovery ssthresh 2", "loss ssthresh 2"),
+        (false, "8* 9* 13 14 15 | loss ssthresh 5", "loss ssthresh 5"),
+    ] {
+        let profile = Profile { reduce_after_timeout, ..Profile::ns2_linux() };
+        Bench::new(profile.clone(), None).with_window(10.0, 10.0).table(&format!(
+            "0   | open             | SYN         |
+             50  | syn              | ACK 0..9    |
+             250 | timer            | 0*          | loss ssthresh 5 cwnd 1
+             300 | ack 8            | 8* 9* 10 11 12 | loss ssthresh 5
+             350 | ack 8 sack 10..12 | {found}"
+        ));
+        Bench::new(profile, None).with_window(10.0, 10.0).table(&format!(
+            "0   | open             | SYN         |
+             50  | syn              | ACK 0..9    |
+             250 | timer            | 0*          | loss ssthresh 5 cwnd 1
+             650 | timer            | 0*          | {later}"
+        ));
+    }
 }
