@@ -2477,6 +2477,10 @@ class Tcp(Table):
             advances. (flag; default: absent: as the profile says)
         half_of: What NewReno's threshold is half of after a congestion event; CUBIC's in the form rfc is beta of it.
             (one of flight, window; default: absent: as the profile says)
+        reduce_after_timeout: Until all that was out at a timeout is acknowledged, a further timeout lowers the
+            threshold again, and so does a loss that SACK tells of, which begins a recovery, as in ns-2's
+            Agent/TCP/Linux; otherwise neither does. Without effect in the form fack-adaptive. (flag; default: absent:
+            as the profile says)
         slow_start_at_threshold: A window equal to its threshold is still in slow start, as in Linux before 3.18; both
             are allowed. (flag; default: absent: as the profile says)
         slow_start: How CUBIC leaves slow start when nothing is lost. (one of standard, hystart, hystart++; default:
@@ -2603,6 +2607,7 @@ class Tcp(Table):
     whole_segments: bool | None = None
     count_delivered: bool | None = None
     half_of: Literal["flight", "window"] | None = None
+    reduce_after_timeout: bool | None = None
     slow_start_at_threshold: bool | None = None
     slow_start: Literal["standard", "hystart", "hystart++"] | None = None
     window_validation: bool | None = None
