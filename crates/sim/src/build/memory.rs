@@ -23,7 +23,7 @@ use crate::port::{Fifo, Port};
 /// How many flows traffic that opens them may have open at once: one for each user, or, where flows come whether or not those
 /// before them are over, what the narrowest link does not serve.
 fn live_flows(scenario: &Scenario, group: &Group, traffic: &Traffic) -> f64 {
-    let seconds = scenario.duration.seconds();
+    let seconds = begins_for(scenario, traffic);
     let users = f64::from(group.users);
     if traffic.tcp.is_none() {
         return users; // datagrams, as long as it runs
@@ -37,7 +37,22 @@ fn live_flows(scenario: &Scenario, group: &Group, traffic: &Traffic) -> f64 {
     };
     let come = users * seconds / interval.max(1e-9 / users);
     let size = values.get("size").map_or(packet_of(traffic), mean).max(packet_of(traffic));
-    (come - served / size).max(users)
+    let each = values.get("flows").and_then(Value::number).unwrap_or(1.0);
+    (come - served / size).max(users * each)
+}
+
+/// How long, in seconds, traffic begins or writes something new: from its start to its `until`, or that of the arrivals that open
+/// it, within the run.
+fn begins_for(scenario: &Scenario, traffic: &Traffic) -> f64 {
+    let values = &traffic.spec.values;
+    let (start, until) = match traffic.arrivals.map(|process| &scenario.arrivals[process]) {
+        Some(process) => (process.start.seconds(), process.ending.map(|(until, _)| until.seconds())),
+        None => (
+            values.get("start").map_or(0.0, |start| start.bounds().0),
+            values.get("until").map(|until| until.bounds().1),
+        ),
+    };
+    (until.unwrap_or(f64::INFINITY).min(scenario.duration.seconds()) - start.max(0.0)).max(0.0)
 }
 
 /// Flows of one kind of traffic that there may be at once.
@@ -302,12 +317,20 @@ impl Released {
         let reach = reach(group, traffic)?;
         let first = tcp.profile.initial_window;
         let bits = 8.0 * packet_of(traffic);
+        // What is asked for before the end of an application comes all the same; data that is written ends there.
+        let writes = matches!(traffic.spec.mechanism.kind, "bulk" | "upload");
+        let sends_for = if writes { begins_for(scenario, traffic) } else { seconds };
         // Each flow's share of the ACKs; what all grow by is most where the shares are equal.
-        let grown = reach.window(first, rate * seconds / bits / flows) * flows;
+        let grown = reach.window(first, rate * sends_for / bits / flows) * flows;
         // An ACK releases what it acknowledges and at most as much again.
-        let fills_for = if fills(scenario, group, traffic) { seconds } else { seconds.min(1.0) };
-        let size = traffic.spec.values.get("size").filter(|_| !traffic.opens());
-        let whole = size.map_or(f64::INFINITY, |size| mean(size) / tcp.profile.mss as f64 + 1.0);
+        let fills_for = if fills(scenario, group, traffic) { sends_for } else { sends_for.min(1.0) };
+        // What a flow carries in all, where it carries one piece.
+        let size = match (traffic.spec.mechanism.kind, traffic.spec.values.get("size")) {
+            ("short-flows", Some(size)) => size.bounds().1,
+            (_, Some(size)) if !traffic.opens() => mean(size),
+            _ => f64::INFINITY,
+        };
+        let whole = size / tcp.profile.mss as f64 + 1.0;
         let most = flows * most_out(&tcp.profile).min(reach.most.max(reach.least)).min(whole);
         // A timeout that waiting alone has caused sends again what the least window lets, each after twice as long.
         let again = if reach.least > first { 1.0 + timeouts(&tcp.profile, seconds) } else { 1.0 };
@@ -395,8 +418,7 @@ fn is_wrapped(scenario: &Scenario, group: &Group) -> bool {
 
 /// What all sources of datagrams send, in bit/s: nothing, where they begin after the end.
 fn pace(scenario: &Scenario, group: &Group, traffic: &Traffic) -> f64 {
-    let begins = traffic.spec.values.get("start").map_or(0.0, |start| start.bounds().0);
-    if begins >= scenario.duration.seconds() {
+    if begins_for(scenario, traffic) == 0.0 {
         return 0.0;
     }
     let values = &traffic.spec.values;
@@ -497,7 +519,14 @@ fn datagrams_at_once(scenario: &Scenario, group: &Group, loads: &Loads) -> (f64,
     }
     let datagrams = group.traffic.iter().filter(|traffic| traffic.tcp.is_none());
     let packet = 8.0 * datagrams.map(packet_of).fold(f64::INFINITY, f64::min).max(1.0);
-    let window = scenario.duration.seconds();
+    let sources = group.traffic.iter().map(|traffic| {
+        (pace(scenario, group, traffic), begins_for(scenario, traffic), flows_of(scenario, group, traffic))
+    });
+    let (mut window, mut sent) = (0_f64, 0.0);
+    for (pace, seconds, flows) in sources.filter(|(pace, ..)| *pace > 0.0) {
+        window = window.max(seconds);
+        sent += pace * seconds + packet * flows;
+    }
     let mut flow = own;
     let mut flying = own * group.processing.as_ref().map_or(0.0, mean).min(window);
     let mut shaped = 0.0;
@@ -550,7 +579,8 @@ fn datagrams_at_once(scenario: &Scenario, group: &Group, loads: &Loads) -> (f64,
         flying += ((back - served).max(0.0) * window).min(waits) + back * time_on(link).min(window);
         back = back.min(served);
     }
-    (flying / packet, shaped / packet)
+    // No more than they ever send.
+    (flying.min(sent) / packet, shaped.min(sent) / packet)
 }
 
 /// How much may wait in a shaper.

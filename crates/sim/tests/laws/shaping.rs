@@ -298,6 +298,43 @@ fn floods_are_in_the_estimate() {
     }
 }
 
+/// What ends early never has more under way than it has sent by then.
+#[test]
+fn what_ends_early_needs_no_more_than_it_sends() {
+    let need = |traffic: &str, more: &str| {
+        let text = format!(
+            r#"
+duration = "1000 s"
+links.only = {{ rate = "10 Mbit/s", delay = "1 s", queue = {{ kind = "droptail" }} }}
+{more}
+groups.a = {{ users = 1, path = ["only"], traffic = {traffic} }}
+"#
+        );
+        let scenario = evenflow_scenario::Scenario::from_toml(&text).unwrap_or_else(|e| panic!("{text}{e}"));
+        evenflow_sim::memory_bytes(&scenario)
+    };
+    for (kind, arrivals) in [
+        (r#"kind = "cbr", rate = "90 Mbit/s", packet = "100 B""#, ""),
+        (r#"kind = "ping", interval = "10 us""#, ""),
+        (r#"kind = "bulk""#, ""),
+        (r#"kind = "short-flows", size = "5 kB""#, r#"kind = "fixed""#),
+    ] {
+        let of = |end: &str| match arrivals {
+            "" => need(&format!("{{ {kind}{end} }}"), ""),
+            _ => need(&format!("{{ {kind}, interval = \"1 ms\"{end} }}"), ""),
+        };
+        let (nothing, short, whole) = (of(r#", until = "1 ns""#), of(r#", until = "10 s""#), of(""));
+        assert!(nothing < short && short < whole, "{kind}: {nothing}, {short}, {whole}");
+        // 16 MiB, and what a record takes.
+        assert!(nothing < (17 << 20), "{kind}: {nothing}");
+        // A window ends where TCP's does.
+        let times = if kind.contains("bulk") { 2 } else { 10 };
+        assert!(whole - nothing > times * (short - nothing), "{kind}: {nothing}, {short}, {whole}");
+        let late = of(r#", start = "990 s""#);
+        assert!(late < short + (short - nothing) / 10 + (1 << 20), "{kind}, begins late: {late}, {short}");
+    }
+}
+
 /// What shapers and hosts hold back of a flood is in the estimate, as far as their limits go.
 #[test]
 fn what_is_held_back_is_in_the_estimate() {
