@@ -367,3 +367,26 @@ def test_set_may_still_create(cli: Cli, base: ef.Scenario) -> None:
     done = cli("run", "base.toml", *whole, "--set", "links.new.delay='2 ms'", "--set", "groups.a.path=['line', 'new']")
     assert done.code == 0, done.err
     assert "new" in done.out
+
+
+def test_steps_after_the_end(base: ef.Scenario) -> None:
+    burst = {"steps": [["0 s", "20 kB"], ["1 s", "30 kB"]]}
+    changes: dict[str, Any] = {"links__line__queue__scheduler": {"kind": "tbf", "rate": "8 Mbit/s", "burst": burst}}
+    assert not {"steps-after-the-end", "larger-than-the-bucket"} & raised(base, **changes).keys()
+    burst["steps"] += [["20 s", "10 kB"]]
+    note = raised(base, **changes)["steps-after-the-end"]
+    assert note.path == "links.line.queue.scheduler.burst"
+    assert "The step at 20 s comes when the run of 20 s is over" in note.text
+    note = raised(base, links__line__rate={"steps": [["0 s", "8 Mbit/s"], ["21 s", "1 Mbit/s"], ["22 s", "2 Mbit/s"]]})[
+        "steps-after-the-end"
+    ]
+    assert (note.path, "2 steps, the first at 21 s, come" in note.text) == ("links.line.rate", True)
+
+
+def test_larger_than_the_bucket(base: ef.Scenario) -> None:
+    burst = {"steps": [["0 s", "20 kB"], ["10 s", "1 kB"]]}
+    changes: dict[str, Any] = {"links__line__queue__scheduler": {"kind": "tbf", "rate": "8 Mbit/s", "burst": burst}}
+    note = raised(base, **changes)["larger-than-the-bucket"]
+    assert note.path == "links.line.queue.scheduler.burst"
+    burst["steps"][1][1] = "1500 B"
+    assert "larger-than-the-bucket" not in raised(base, **changes)

@@ -337,7 +337,15 @@ fn law(table: &Map<String, Json>, ty: Type, range: &Range, path: &str, errors: &
             errors.push(join(path, key), format!("trace: planned, not built; nearest: {near}"));
             continue;
         }
-        let message = format!("unknown law {}{}", quoted(key), suggestion(key, LAWS));
+        let message = match (key.as_str(), nearest(key, &["steps"])) {
+            ("steps", _) => {
+                "does not change on the way; only a link's rate and values of its queue may have steps".into()
+            }
+            (_, Some(near)) if nearest(key, &LAWS).is_none() => {
+                format!("unknown law {}; did you mean \"{near}\"?", quoted(key))
+            }
+            _ => format!("unknown law {}{}", quoted(key), suggestion(key, LAWS)),
+        };
         errors.push(join(path, key), message);
     }
     let mut given = table.iter().filter(|(key, _)| LAWS.contains(&key.as_str()));

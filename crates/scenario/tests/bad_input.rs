@@ -1775,3 +1775,77 @@ groups.x = { users = 1, path = ["a", "b", "m", "line", "c"], traffic = { kind = 
     ];
     assert_eq!(errors.lines().collect::<Vec<_>>(), expected);
 }
+
+/// Who gives shares gives them to queues where data waits.
+#[test]
+fn shares_are_given_where_data_waits() {
+    let said = |controls: &str, reverse: &str, path: &str, more: &str| {
+        let queue = r#"queue = { scheduler = { kind = "htb", per = "user", each = { rate = "1 Mbit/s" } } }"#;
+        let text = format!(
+            r#"
+duration = "1 s"
+links.line = {{ rate = "8 Mbit/s", delay = "1 ms", {queue}{reverse} }}
+stages.m = {{ kind = "bandwidth-manager", policy = "levels", ladder = ["1 Mbit/s", "2 Mbit/s"], rate = "8 Mbit/s", controls = "{controls}"{more} }}
+groups.x = {{ users = 1, path = {path}, traffic = {{ kind = "bulk" }} }}
+"#
+        );
+        Scenario::from_toml(&text).map_or_else(|errors| errors.to_string(), |_| String::new())
+    };
+    let (down, up) = (r#"["m", "line"]"#, r#"["-line", "m"]"#);
+    let reverse = r#", reverse = { rate = "1 Mbit/s", queue = { scheduler = { kind = "htb", per = "user", each = { rate = "1 Mbit/s" } } } }"#;
+    assert_eq!(said("line", "", down, ""), "");
+    assert_eq!(said("-line", reverse, up, ""), "");
+    assert_eq!(
+        said("-line", "", up, ""),
+        r#"stages.m.controls: "line" has no queue in its reverse direction; describe it with reverse = { rate = …, queue = … }"#
+    );
+    assert_eq!(
+        said("line", "", up, ""),
+        r#"stages.m.controls: data crosses "line" against its direction, so that no data would wait there; did you mean "-line"?"#
+    );
+    assert_eq!(
+        said("-line", reverse, down, ""),
+        r#"stages.m.controls: data crosses "line" along its direction, so that no data would wait there; did you mean "line"?"#
+    );
+    assert_eq!(said("line", "", down, r#", ceil = "1.5 Mbit/s""#), "");
+    assert_eq!(
+        said("line", "", down, r#", ceil = "1 Mbit/s""#),
+        "stages.m.ceil: lets no session borrow: 1000000 bit/s is less than the 1100000 bit/s that the lowest level gets"
+    );
+}
+
+/// What is wrong with steps is said of the steps, not of a law that they are not.
+#[test]
+fn steps_are_no_law() {
+    let said = |rate: Json| {
+        errors(&json!({
+            "duration": "1 s",
+            "links": { "l": { "rate": "8 Mbit/s", "queue": { "scheduler": { "kind": "tbf", "rate": rate, "burst": "10 kB" }, "limit": "50 kB" } } },
+            "groups": { "g": { "users": 1, "path": ["l"], "traffic": { "kind": "bulk" } } },
+        }))
+        .to_string()
+    };
+    let here = "links.l.queue.scheduler.rate";
+    assert_eq!(
+        said(json!({ "steps": [["0 s", "4 Mbit/s"], ["-1 s", "2 Mbit/s"]] })),
+        format!("{here}.steps[1][0]: \"-1 s\" is negative, which a duration cannot be")
+    );
+    assert_eq!(said(json!({ "steps": [] })), format!("{here}.steps: an empty list gives no rate"));
+    assert_eq!(
+        said(json!({ "steps": [["0 s", "4 Mbit/s", 1]] })),
+        format!("{here}.steps[0]: [time, rate] is needed, not a list of 3")
+    );
+    assert_eq!(
+        said(json!({ "steps": [["1 s", "4 Mbit/s"]] })),
+        format!("{here}.steps[0][0]: the first step must be at \"0 s\"")
+    );
+    assert_eq!(
+        said(json!({ "step": [["0 s", "4 Mbit/s"]] })),
+        format!("{here}.step: unknown law \"step\"; did you mean \"steps\"?")
+    );
+    one(
+        "links.bottleneck.delay",
+        json!({ "steps": [["0 s", "4 ms"]] }),
+        "links.bottleneck.delay.steps: does not change on the way; only a link's rate and values of its queue may have steps",
+    );
+}

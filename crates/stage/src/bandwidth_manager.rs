@@ -29,6 +29,10 @@ pub struct Params {
 impl Params {
     /// From decoded values.
     pub fn new(values: &Values) -> Result<Params, Vec<Problem>> {
+        let problems = BandwidthManager::problems(values);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
         Ok(Params {
             sessions: sessions::Params::new(values)?,
             ceil: values.rate("ceil"),
@@ -81,7 +85,16 @@ impl Station for BandwidthManager {
     }
 
     fn problems(values: &Values) -> Vec<Problem> {
-        sessions::problems(values)
+        let mut problems = sessions::problems(values);
+        if let (Some(ceil), Some(least)) = (values.maybe("ceil"), sessions::least(values))
+            && ceil < least
+        {
+            let why = format!(
+                "lets no session borrow: {ceil} bit/s is less than the {least} bit/s that the lowest level gets"
+            );
+            problems.push(("ceil", why));
+        }
+        problems
     }
 
     fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
@@ -134,7 +147,7 @@ pub static TABLE: Mechanism = Mechanism {
             default: Fallback::Absent("its share: it never borrows"),
             range: Range { min: 1.0, closed: true, max: f64::INFINITY },
             source: "tc-htb(8)",
-            doc: "What a session may have with what others leave.",
+            doc: "What a session may have with what others leave; its share at the least.",
         },
         Param {
             name: "burst",

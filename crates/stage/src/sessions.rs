@@ -110,6 +110,12 @@ impl Params {
     }
 }
 
+/// What a session of the lowest level gets, in bit/s, where levels are known.
+pub fn least(values: &Values) -> Option<f64> {
+    let Some(Value::Rates(ladder)) = values.get("ladder") else { return None };
+    Some(ladder.first()? * values.maybe("margin")?)
+}
+
 /// What is wrong with these parameters together; some of them may be missing.
 pub fn problems(values: &Values) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
@@ -133,13 +139,11 @@ pub fn problems(values: &Values) -> Vec<Problem> {
         let why = format!("must rise: {higher} bit/s is not more than {lower} bit/s before it");
         problems.push(("ladder", why));
     }
-    if let (Some(rate), Some(margin), Some(least)) =
-        (values.maybe("rate"), values.maybe("margin"), ladder.and_then(|ladder| ladder.first()))
-        && !fits_into(least * margin, rate)
+    if let (Some(rate), Some(least)) = (values.maybe("rate"), least(values))
+        && !fits_into(least, rate)
     {
         let why = format!(
-            "is less than the {} bit/s that one session of the lowest level gets; it would get {rate} bit/s",
-            least * margin
+            "is less than the {least} bit/s that one session of the lowest level gets; it would get {rate} bit/s"
         );
         problems.push(("rate", why));
     }
@@ -290,7 +294,9 @@ impl Sessions {
             "opened" => Some(self.opened as f64),
             // Thirty thirtieths of 8 Mbit/s are more than 8 Mbit/s in doubles.
             "assigned" => {
-                Some(self.open.iter().map(|session| session.share.0).sum::<f64>().min(self.params.rate.0))
+                // The sum of none is -0 in Rust.
+                let sum = self.open.iter().fold(0.0, |sum, session| sum + session.share.0);
+                Some(sum.min(self.params.rate.0))
             }
             _ => None,
         }

@@ -17,14 +17,11 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError, Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..errors import EvenflowError, Interrupted, UsageError, nearest
+from ..errors import EvenflowError, Interrupted, UsageError, is_panic, nearest
 from ..scenario.scenario import require_bytes
 from .engine import Result, _decoded, execute
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["FORMS", "Place", "Workers", "execute_batch", "place", "workers"]
 
@@ -107,6 +104,10 @@ def _require_memory(tree: str) -> None:
         require_bytes(_decoded(tree).memory_bytes)
     except EvenflowError as error:
         raise EvenflowError(f"On the worker {socket.gethostname()}: {error}") from None
+    except BaseException as error:
+        if not is_panic(error):
+            raise
+        # `execute` meets it again, and says it.
 
 
 def cancel_batches(study: str) -> None:

@@ -418,6 +418,37 @@ def _starts_after_the_end(outline: Outline) -> Iterator[Note]:
             yield Note("starts-after-the-end", f"{source.path}.start", text)
 
 
+def _steps(table: Any, path: str) -> Iterator[tuple[str, list[Any]]]:
+    """Each value of a table that has steps: its path and them."""
+    if not isinstance(table, Mapping):
+        return
+    for key, value in table.items():
+        here = f"{path}.{paths.render((key,))}"
+        if isinstance(value, Mapping) and "steps" in value:
+            yield here, value["steps"]
+        else:
+            yield from _steps(value, here)
+
+
+def _steps_after_the_end(outline: Outline) -> Iterator[Note]:
+    for way in outline.ways.values():
+        if not (way.forward or way.is_written):
+            continue
+        for path, steps in _steps(way.table, way.path):
+            late = [mean_of(at) for at, _ in steps if mean_of(at) >= outline.duration]
+            if late:
+                which = (
+                    f"The step at {plain(late[0])} s comes"
+                    if len(late) == 1
+                    else f"{len(late):,} steps, the first at {plain(late[0])} s, come"
+                )
+                text = (
+                    f"{which} when the run of {time_span(outline.duration)} is over. Let steps come earlier, or make "
+                    "duration longer."
+                )
+                yield Note("steps-after-the-end", path, text)
+
+
 def _crossing(outline: Outline, stage: str) -> Iterator[tuple[str, str]]:
     """Groups with TCP that cross a stage: each with how the stage is written in its path."""
     for group, sources in outline.by_group.items():
@@ -658,6 +689,7 @@ _BEFORE: tuple[Callable[[Outline], Iterable[Note]], ...] = (
     _shared_bucket,
     _least_levels,
     _starts_after_the_end,
+    _steps_after_the_end,
     _tuner_against_data,
     _more_than_the_line,
     _no_credit,
@@ -699,6 +731,7 @@ def _sweep(scenario: Scenario) -> Iterator[Note]:
 
 def _measured(outline: Outline, record: Mapping[str, Any]) -> Iterator[Note]:
     yield from _unlimited_queue(outline, record)
+    yield from _too_large(outline, record)
     yield from _unscaled_windows(record)
     yield from _no_session(outline, record)
     for source in outline.sources:
@@ -755,6 +788,16 @@ def _unlimited_queue(outline: Outline, record: Mapping[str, Any]) -> Iterator[No
                 f"Nothing limits this queue, and a packet waited {time_span(longest)} in it ({plain(mean)} packets "
                 f'were waiting on average). Set {way.path}.queue = {{ limit = "100 packets" }}, or as many as meant.',
             )
+
+
+def _too_large(outline: Outline, record: Mapping[str, Any]) -> Iterator[Note]:
+    for way in outline.ways.values():
+        if many := (_link(record, way).get("drops") or {}).get("too_large"):
+            text = (
+                f"{counted(many, 'packet')} {'was' if many == 1 else 'were'} larger than the bucket, and dropped. "
+                "A burst must hold the largest packet, headers included, at every step."
+            )
+            yield Note("larger-than-the-bucket", f"{way.path}.queue.scheduler.burst", text)
 
 
 def _rates(record: Mapping[str, Any], outline: Outline, source: Source) -> list[float]:

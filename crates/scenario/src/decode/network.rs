@@ -1076,6 +1076,15 @@ pub(super) fn ties(
         let on = |path: &&Vec<Hop>, c: Component| path.iter().any(|hop| hop.component == c);
         paths.as_ref().is_none_or(|paths| paths.iter().any(|path| on(path, a) && on(path, b)))
     };
+    // Which ways data crosses a link on paths that have the stage too; `None` where a path is unknown.
+    let ways = |stage: usize, link: usize| -> Option<Vec<usize>> {
+        let shared = paths
+            .as_ref()?
+            .iter()
+            .filter(|path| path.iter().any(|hop| hop.component == Component::Stage(stage)));
+        let hops = shared.flat_map(|path| path.iter()).filter(|hop| hop.component == Component::Link(link));
+        Some(hops.map(|hop| usize::from(hop.against)).collect())
+    };
     lacking(&stages, groups, errors);
     let mut peers: Vec<Option<usize>> = vec![None; stages.len()];
     let mut controls: Vec<Option<(usize, usize)>> = vec![None; stages.len()];
@@ -1094,7 +1103,7 @@ pub(super) fn ties(
             errors.push(join(&path, "controls"), why);
         }
         if let Some(name) = &stage.controls {
-            match controlled(i, name, &stages, links, &meet) {
+            match controlled(i, name, &stages, links, &ways) {
                 Ok(link) => controls[i] = link,
                 Err(message) => errors.push(join(&path, "controls"), message),
             }
@@ -1210,7 +1219,7 @@ fn controlled(
     name: &str,
     stages: &[StageDraft],
     links: &[LinkDraft],
-    meet: &impl Fn(Component, Component) -> bool,
+    ways: &impl Fn(usize, usize) -> Option<Vec<usize>>,
 ) -> Result<Option<(usize, usize)>, String> {
     let Some(own) = stages[i].mechanism else { return Ok(None) };
     if !own.traits.controls {
@@ -1230,6 +1239,12 @@ fn controlled(
         return Err(format!("{} has no rate that could be set", quoted(name)));
     }
     if own.traits.shares {
+        if way == 1 && spec.reverse.is_none() {
+            return Err(format!(
+                "{} has no queue in its reverse direction; describe it with reverse = {{ rate = …, queue = … }}",
+                quoted(name)
+            ));
+        }
         let scheduler = direction.queue.as_ref().and_then(|queue| queue.scheduler.as_ref());
         let per = direction.queue.as_ref().map(|queue| queue.scheduler_per);
         let values = |queue: &Queue| queue.scheduler.as_ref().map(|spec| spec.values.clone());
@@ -1255,8 +1270,18 @@ fn controlled(
             ));
         }
     }
-    if !meet(Component::Stage(i), Component::Link(link)) {
-        return Err(format!("no path has both this stage and {}", quoted(name)));
+    match ways(i, link) {
+        Some(ways) if ways.is_empty() => {
+            return Err(format!("no path has both this stage and {}", quoted(name)));
+        }
+        Some(ways) if own.traits.shares && !ways.contains(&way) => {
+            let (sign, against) = if way == 1 { ("", "along") } else { ("-", "against") };
+            return Err(format!(
+                "data crosses {} {against} its direction, so that no data would wait there; did you mean \"{sign}{name}\"?",
+                quoted(name)
+            ));
+        }
+        _ => {}
     }
     Ok(Some((link, way)))
 }

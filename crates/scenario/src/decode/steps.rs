@@ -19,6 +19,7 @@ pub(super) fn steps<T>(
     errors: &mut Errors,
     mut value: impl FnMut(&Json, &str, &mut Errors) -> Option<T>,
 ) -> Option<Vec<(Time, T)>> {
+    let before = errors.len();
     let items = list(json, &format!("[time, {of}] pairs"), path, errors)?;
     if items.is_empty() {
         errors.push(path, format!("an empty list gives no {of}"));
@@ -52,7 +53,7 @@ pub(super) fn steps<T>(
         }
         steps.push(at.zip(given).map(|(at, given)| (Time::from_seconds(at), given)));
     }
-    steps.into_iter().collect()
+    steps.into_iter().collect::<Option<_>>().filter(|_| errors.len() == before)
 }
 
 /// A value of a queue's table that has steps.
@@ -66,6 +67,8 @@ struct Stepped {
 /// A queue's table as it is from each instant on, the first from zero; one version where nothing has steps.
 pub(super) struct Versions {
     stepped: Vec<Stepped>,
+    /// Paths of values whose steps are wrong, as was said.
+    broken: Vec<String>,
     /// When they begin.
     pub(super) times: Vec<Time>,
 }
@@ -73,14 +76,14 @@ pub(super) struct Versions {
 impl Versions {
     /// Looks for steps in the limit and the scheduler of a queue's `table` at `path`.
     pub(super) fn of(table: &Table, path: &str, errors: &mut Errors) -> Versions {
-        let mut stepped = Vec::new();
+        let (mut stepped, mut broken) = (Vec::new(), Vec::new());
         let kind = table.get("scheduler").and_then(|scheduler| scheduler.get("kind")).and_then(Json::as_str);
         let mechanism =
             kind.and_then(|kind| catalogue::all(Room::Scheduler).into_iter().find(|m| m.kind == kind));
         for key in ["limit", "scheduler"] {
             if let Some(json) = table.get(key) {
                 let at = (&mut vec![key.to_owned()], join(path, key));
-                look(json, at, mechanism, &mut stepped, errors);
+                look(json, at, mechanism, &mut stepped, &mut broken, errors);
             }
         }
         let all = stepped.iter().flat_map(|value| value.steps.iter().map(|step| step.0));
@@ -92,12 +95,12 @@ impl Versions {
             errors.push(path, why);
             times.truncate(1);
         }
-        Versions { stepped, times }
+        Versions { stepped, broken, times }
     }
 
-    /// Whether anything changes.
+    /// Whether anything changes, or was to.
     pub(super) fn changes(&self) -> bool {
-        self.times.len() > 1
+        self.times.len() > 1 || !self.broken.is_empty()
     }
 
     /// The table at `time`.
@@ -120,7 +123,14 @@ impl Versions {
 
     /// Hands on what was found wrong in the table at `time`, at the step that gave it.
     pub(super) fn report(&self, found: &Errors, time: Time, errors: &mut Errors) {
-        for (path, message) in found.iter() {
+        // A table of steps is no quantity, and no law either.
+        let said = |path: &str| {
+            self.broken.iter().any(|broken| {
+                path.strip_prefix(broken.as_str())
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            })
+        };
+        for (path, message) in found.iter().filter(|(path, _)| !said(path)) {
             let of = self.stepped.iter().find(|value| value.path == path);
             let step = of.and_then(|value| value.steps.iter().rposition(|step| step.0 <= time));
             match step {
@@ -155,13 +165,14 @@ fn look(
     (keys, path): (&mut Vec<String>, String),
     mechanism: Option<&Mechanism>,
     found: &mut Vec<Stepped>,
+    broken: &mut Vec<String>,
     errors: &mut Errors,
 ) {
     let Json::Object(table) = json else { return };
     let Some(given) = table.get("steps") else {
         for (key, json) in table {
             keys.push(key.clone());
-            look(json, (keys, join(&path, key)), mechanism, found, errors);
+            look(json, (keys, join(&path, key)), mechanism, found, broken, errors);
             keys.pop();
         }
         return;
@@ -183,7 +194,8 @@ fn look(
         }
         value => Some(value.clone()),
     };
-    if let Some(steps) = steps(given, key, &join(&path, "steps"), errors, plain) {
-        found.push(Stepped { keys: keys.clone(), path, steps });
+    match steps(given, key, &join(&path, "steps"), errors, plain) {
+        Some(steps) => found.push(Stepped { keys: keys.clone(), path, steps }),
+        None => broken.push(path),
     }
 }
