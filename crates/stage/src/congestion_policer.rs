@@ -641,7 +641,11 @@ pub static TABLE: Mechanism = Mechanism {
             unit: "B or packets",
             doc: "Tokens in the bucket; less than zero: debt.",
         },
-        Observable { name: "least_tokens", unit: "B or packets", doc: "The least that were ever in it." },
+        Observable {
+            name: "least_tokens",
+            unit: "B or packets",
+            doc: "The least that were ever in it; less than zero: debt.",
+        },
         Observable {
             name: "congestion_volume",
             unit: "B",
