@@ -34,7 +34,7 @@ RUST = [
 ]
 TESTS = {
     "run/locks": ["test_store_shared"],
-    "words": ["test_ways_in", "test_notes"],
+    "words": ["test_words", "test_ways_in", "test_notes"],
     "stats": ["test_stats", "test_verdicts"],
 }
 """Where the tests of a module have another name than it."""

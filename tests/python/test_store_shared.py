@@ -179,6 +179,30 @@ def test_without_flock_an_owner_lives_as_long_as_it_touches_its_file(
     assert b.claim(KEYS, 2).mine == KEYS[:2]
 
 
+def test_sweeping_takes_old_files_of_the_dead_alone(work: Path) -> None:
+    mine, living = locks.Owner(work / "owners"), locks.Owner(work / "owners")
+    about = living.path.read_bytes()
+    dead, young, partial = (living.path.with_name(name) for name in ("dead", "young", ".dead.part"))
+    partial = partial.with_suffix(locks.PARTIAL)
+    for path in (dead, young, partial):
+        path.write_bytes(about)
+    long_ago = time.time() - locks.LEFT_S - 60
+    for path in (dead, partial, living.path):
+        os.utime(path, (long_ago, long_ago))
+    mine.sweep()
+    assert sorted(path.name for path in mine.path.parent.iterdir()) == sorted([mine.id, living.id, "young"])
+
+
+def test_a_mark_that_another_took_for_dead_is_given_back_in_peace(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without flock: who held it for longer than others wait finds its mark gone, and that is no error."""
+    monkeypatch.setattr(locks, "fcntl", None)
+    monkeypatch.setattr(locks, "SILENT_S", 0.0)
+    first, second = (locks.FileLock(work / "lock", lambda: 1.0) for _ in range(2))
+    with first.held(exclusive=True), second.held(exclusive=True):
+        pass
+    assert not list(work.glob("lock*"))
+
+
 def test_damage_ends_no_claim(two: tuple[Store, Store]) -> None:
     """A process that finds its database replaced claims again what it computes."""
     a, b = two
