@@ -78,9 +78,14 @@ def mutants(path: str) -> list[Mutant]:
     """All mutants of a file: what is said in comments, docstrings, tests and texts is left alone."""
     found = []
     inside = False
+    unfinished = False
     for number, line in enumerate((ROOT / path).read_text("utf-8").splitlines()):
         if "#[cfg(test)]" in line:
             break
+        # a text of Rust that goes on in the next line
+        text, unfinished = unfinished, path.endswith(".rs") and line.endswith("\\")
+        if text or unfinished:
+            continue
         quotes = line.count('"""')
         if inside or quotes:
             inside ^= quotes % 2 == 1

@@ -264,6 +264,8 @@ mod tests {
         assert_eq!(bucket.fill(us(2500)), 0);
         assert_eq!(bucket.fill(us(700)), us(200)); // 3200 of 3000
         assert_eq!(bucket.after(4000), -us(1000));
+        assert!(bucket.pay(2000));
+        assert_eq!((bucket.bytes(us(700)), bucket.bytes(us(5000))), (1700.0, 3000.0));
     }
 
     #[test]

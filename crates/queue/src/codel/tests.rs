@@ -318,3 +318,10 @@ fn ours_is_the_printed_pseudo_code() {
     }
     assert!(entries > 50 && printed.dropped > 2 * entries, "{entries} entries, {} drops", printed.dropped);
 }
+
+/// It drops what a bucket has been charged for: no scheduler with one stands behind it.
+#[test]
+fn no_bucket_stands_behind_it() {
+    assert!(crate::clash(&TABLE, &crate::tbf::TABLE).is_some());
+    assert_eq!(crate::clash(&crate::pie::TABLE, &crate::tbf::TABLE), None);
+}

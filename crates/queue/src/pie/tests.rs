@@ -199,6 +199,18 @@ fn derandomised_drops_keep_their_distance() {
     }
     assert_eq!(asked(&mut rule, 9000, Ecn::NotCapable, &mut draws), Verdict::Drop(Reason::Pie));
     assert_eq!(draws.left(), 0);
+    // "If accu_prob < 0.85": a sum of 0.85 is drawn (RFC 8033 section 5.4).
+    let mut rule = pressed(p, CERTAINLY_NOT);
+    assert_eq!(asked(&mut rule, 9000, Ecn::NotCapable, &mut Given::new([0.1])), Verdict::Drop(Reason::Pie));
+}
+
+#[test]
+fn a_threshold_of_zero_never_marks() {
+    let range = |name: &str| TABLE.params.iter().find(|param| param.name == name).map(|param| param.range);
+    let range = range("ecn_threshold").expect("it has one");
+    assert!(range.holds(0.0) && range.holds(1.0) && !range.holds(1.1));
+    let mut rule = pressed(Params { ecn_threshold: 0.0, ..params() }, 0.05);
+    assert_eq!(asked(&mut rule, 9000, Ecn::Capable0, &mut Given::new([0.01])), Verdict::Drop(Reason::Pie));
 }
 
 #[test]
