@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import evenflow as ef
 import pytest
-from conftest import SMALL, Cli, environment, spawn
+from conftest import ROOT, SMALL, Cli, environment, spawn
 from evenflow import _core
 from evenflow.cli import COMMANDS, app
+from evenflow.words import rate, time_span
 
 ONE_SCREEN = 24
 
@@ -58,6 +61,44 @@ def test_run_is_one_screen(cli: Cli, small: Path) -> None:
     assert len(done.out.splitlines()) <= ONE_SCREEN
     for word in ("heavy", "light", "Mbit/s", "%", "The queue was at bottleneck", "ms"):
         assert word in done.out
+
+
+def test_run_says_what_viewers_saw(cli: Cli, small: Path) -> None:
+    """Of adaptive video also switches and instability; nothing where nobody watches."""
+    assert "videos started" not in cli("run", small).out
+    file = ROOT / "examples" / "scenarios" / "home-shaped.toml"
+    record = ef.load(file).run(1)
+    video = record.json["groups"]["clients"]["video"]
+    done = cli("run", file)
+    assert (done.code, done.err) == (0, "")
+    assert len(done.out.splitlines()) <= ONE_SCREEN
+    heading, row = screen_table(done.out, "videos started", "clients")
+    assert heading[-2:] == ["switches", "instability"]
+    mean = ef.qoe.of(record, "clients", "ben-ameur-2016-is").mean()
+    waits = [time_span(video[f"startup_s_{which}"]) for which in ("mean", "max")]
+    seen = ["2 of 2", *waits, "0", time_span(0.0), rate(video["bitrate_bps"]), "5"]
+    assert row == ["clients", *seen, f"{mean:.1f} %"]
+    # A viewer who asked before the window has no instability; the mean is that of the other.
+    late = ef.load(file).set("warmup", "5 s").run(1)
+    other = ef.qoe.of(late, "clients", "ben-ameur-2016-is")[1]
+    assert screen_table(cli("run", file, "--set", "warmup=5 s").out, "videos", "clients")[1][-1] == f"{other:.1f} %"
+
+
+def test_run_says_what_viewers_of_downloads_saw(cli: Cli) -> None:
+    file = ROOT / "examples" / "scenarios" / "video-evening.toml"
+    small = ("--set", "duration=60 s", "--set", "groups.light.users=3", "--set", "groups.light.traffic.start=1 s")
+    heading, row = screen_table(cli("run", file, *small).out, "videos started", "light")
+    assert heading[-1] == "bitrate, mean"
+    assert row[1].endswith("of 3")
+    assert row[-1] == "1.13 Mbit/s"
+
+
+def screen_table(out: str, heading: str, key: str) -> tuple[list[str], list[str]]:
+    """A table's headings, as far as they stand in one line, and one of its rows."""
+    lines = out.splitlines()
+    at = next(n for n, line in enumerate(lines) if heading in line)
+    row = next(line for line in lines[at:] if line.split()[:1] == [key])
+    return re.split(r" {2,}", lines[at].strip()), re.split(r" {2,}", row.strip())
 
 
 def test_run_json_is_one_document_with_everything_promised(cli: Cli, small: Path) -> None:

@@ -114,7 +114,7 @@ def test_a_list_of_segments_has_sizes(tmp_path: Path) -> None:
     # Without ranges, or with those of one level alone, sizes are not known.
     plain = level("high", 200, "0-999 1000-2999 3000-3009").replace("mediaRange", "media")
     assert read_film(tmp_path, mpd(video("", plain, low)))[3] is None
-    refused(tmp_path, mpd(video("", high, level("low", 100, "0-9 10-19"))), "low lists 2 segments, but the film has 3")
+    refused(tmp_path, mpd(video("", high, level("low", 100, "0-9 10-19"))), "low: lists 2 segments, but the film has 3")
     refused(tmp_path, mpd(video("", level("low", 100, "0-9 20-10 30-39"))), "ends before it begins")
 
 
@@ -156,6 +156,17 @@ def test_lengths(tmp_path: Path, text: str, seconds: float) -> None:
     ("text", "why"),
     [
         (mpd(video(TEMPLATE), 'type="dynamic"'), "is live"),
+        (mpd(video(TEMPLATE), 'type="vod" mediaPresentationDuration="PT9S"'),
+         "^has an unknown type “vod”; there are static and dynamic.$"),
+        (mpd(video(TEMPLATE), 'type="Static" mediaPresentationDuration="PT9S"'), "did you mean “static”"),
+        (mpd(video(TEMPLATE), 'mediaPresentationDuration="PT0S"'),
+         r"^says that it lasts 0 s \(mediaPresentationDuration\); more than 0 s"),
+        (mpd(video(TEMPLATE), "", ' duration="PT0S"'), r"^says that it lasts 0 s \(duration of a period\)"),
+        (mpd(video(TEMPLATE), period=' start="PT61S"'), "starts at 61 s, but the presentation ends at 61 s"),
+        (mpd(video(TEMPLATE), period=' start="later"'), "start of a period “later” is no length"),
+        (mpd(video(TEMPLATE), 'mediaPresentationDuration="PT٦٠S"'), "no length in days"),
+        (mpd(video('<SegmentTemplate duration="٤"/>')), "duration of its segments is “٤”, not a whole number"),
+        (mpd(video('<SegmentTemplate duration="4_0"/>')), "is “4_0”, not a whole number"),
         (mpd(video(TEMPLATE)).replace("</MPD>", "<Period/></MPD>"), "has 2 periods"),
         (f"{HEAD}/>", "has no periods"),
         (mpd(video(TEMPLATE), ""), "how long the film is"),
@@ -201,6 +212,89 @@ def test_lengths(tmp_path: Path, text: str, seconds: float) -> None:
 )  # fmt: skip
 def test_what_is_refused(tmp_path: Path, text: str, why: str) -> None:
     refused(tmp_path, text, why)
+
+
+def reasons(tmp_path: Path, text: str) -> list[str]:
+    with pytest.raises(NotUnderstood) as caught:
+        film(tmp_path, text)
+    return list(caught.value.reasons)
+
+
+def test_all_that_is_wrong_with_a_manifest_is_said(tmp_path: Path) -> None:
+    text = mpd(video(TEMPLATE), 'type="dynamic"').replace("</MPD>", "<Period/></MPD>")
+    assert [one.partition(" (")[0] for one in reasons(tmp_path, text)] == [
+        "is live",
+        "has 2 periods; a film of one is understood.",
+        "does not say how long the film is",
+    ]
+    # What is inside is looked at too, but for what hangs on the length; what levels have in common is said once.
+    levels = (
+        '<Representation id="a" bandwidth="x"/>',
+        '<Representation id="b" bandwidth="7" dependencyId="a"/>',
+        '<Representation id="c" bandwidth="5"><SegmentTemplate endNumber="one"/></Representation>',
+        '<Representation id="d" bandwidth="5"/>',
+        '<Representation id="e" bandwidth="6"/>',
+    )
+    text = mpd(
+        video('<SegmentTemplate timescale="0" duration="-4"/>', *levels), 'type="vod"', ' start="P" duration="1"'
+    )
+    everyone = "representations a, b, c and 2 more"
+    assert reasons(tmp_path, text) == [
+        "has an unknown type “vod”; there are static and dynamic.",
+        "duration of a period “1” is no length in days, hours, minutes and seconds.",
+        "start of a period “P” is no length in days, hours, minutes and seconds.",
+        "representation a: bandwidth is “x”, not a whole number of at least 1.",
+        f"{everyone}: timescale is “0”, not a whole number of at least 1.",
+        f"{everyone}: duration of its segments is “-4”, not a whole number of at least 1.",
+        "representation b: depends on others (dependencyId); each level must stand by itself.",
+        "representation c: endNumber is “one”, not a whole number of at least 0.",
+        "representation c and representation d have the same bandwidth, 5 bit/s; the levels must rise.",
+    ]
+    text = timed('<S d="2" r="9"/><S t="24" d="2" r="4"/><S t="30" d="3" r="1"/>', 'endNumber="3"')
+    assert [one.partition(": ")[2] for one in reasons(tmp_path, text)] == [
+        "its SegmentTimeline has a gap at 20 s, where S says 24 s.",
+        "its SegmentTimeline has an overlap at 34 s, where S says 30 s.",
+        "has chunks of different lengths, 2 to 3 s; one length is understood.",
+        "its SegmentTimeline ends at 36 s, but the film at 61 s.",
+    ]
+    text = mpd(
+        video("<SegmentTemplate><SegmentTimeline><S d='2' r='x'/><S d='0'/></SegmentTimeline></SegmentTemplate>"), ""
+    )
+    assert [one.partition(": ")[2] or one for one in reasons(tmp_path, text)] == [
+        "does not say how long the film is (mediaPresentationDuration).",
+        "r of an S is “x”, not a whole number of at least 0.",
+        "duration of an S is “0”, not a whole number of at least 1.",
+    ]
+    # In a scenario each is a line of its own.
+    (tmp_path / "home.toml").write_text(SCENARIO, encoding="utf-8")
+    with pytest.raises(ScenarioError) as caught:
+        ef.load(tmp_path / "home.toml").check()
+    assert [path for path, _ in caught.value.errors] == ["groups.v.traffic.ladder"] * 3
+
+
+def test_a_period_begins_where_it_says(tmp_path: Path) -> None:
+    """ISO/IEC 23009-1, 5.3.2.1: the last one lasts from its start to the presentation's end."""
+    minute = 'mediaPresentationDuration="PT60S"'
+    assert read_film(tmp_path, mpd(video(TEMPLATE), minute, ' start="PT10S"'))[2] == 50.0
+    assert read_film(tmp_path, mpd(video(TEMPLATE), minute, ' start="PT0S"'))[2] == 60.0
+    assert read_film(tmp_path, mpd(video(TEMPLATE), minute, ' start="PT10S" duration="PT40S"'))[2] == 40.0
+    timeline = '<SegmentTemplate><SegmentTimeline><S d="5" r="9"/></SegmentTimeline></SegmentTemplate>'
+    assert read_film(tmp_path, mpd(video(timeline), minute, ' start="PT10S"'))[1:3] == (5.0, 50.0)
+
+
+def test_a_length_of_ones_own_cuts_the_film_only(tmp_path: Path) -> None:
+    file = tmp_path / "home.toml"
+    (tmp_path / "film.mpd").write_text(mpd(video(TEMPLATE)), encoding="utf-8")
+    for length in ("2000 s", "1.1min", "62e3 ms", "+1 h"):
+        file.write_text(SCENARIO.replace('"bola"', f'"bola", length = "{length}"'), encoding="utf-8")
+        with pytest.raises(ScenarioError) as caught:
+            ef.load(file).check()
+        assert caught.value.errors == [
+            ("groups.v.traffic.length", "film.mpd has 61 s; a length of your own cuts the film, no more.")
+        ]
+    for length in ("61 s", "61000000us", "8 s", "1 min"):
+        file.write_text(SCENARIO.replace('"bola"', f'"bola", length = "{length}"'), encoding="utf-8")
+        ef.load(file).check()
 
 
 def test_a_scenario_knows_no_file(tmp_path: Path) -> None:

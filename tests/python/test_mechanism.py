@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import evenflow as ef
+import numpy as np
 import pytest
 from evenflow.errors import UsageError
 from evenflow.mechanism import METHODS, schema
@@ -273,8 +274,28 @@ def test_an_adaptation_rule_by_hand() -> None:
         bola.choose(ladder_bps=[1, 2], last=2)
     with pytest.raises(UsageError, match="throughputs_bps must be a list"):
         bola.choose(ladder_bps=[1, 2], throughputs_bps=3)
+    with pytest.raises(UsageError, match="throughputs_bps must be more than 0, one is -1"):
+        bola.choose(ladder_bps=[1, 2], throughputs_bps=[-1.0])
     with pytest.raises(UsageError, match="more than minimum_buffer"):
         ef.mechanism("bola", minimum_buffer="40 s")
+
+
+def test_numbers_that_json_does_not_have() -> None:
+    """The core is called in JSON; where such a number stands is said, not what its parser makes of it."""
+    bola = ef.mechanism("bola")
+    infinite, none = float("inf"), float("nan")
+    with pytest.raises(UsageError) as caught:
+        bola.choose(
+            ladder_bps=[1, 2], throughputs_bps=[1.0, infinite, none], buffer_s=-infinite, sizes_bytes=[[10**400]]
+        )
+    assert str(caught.value) == (
+        "bola.choose: throughputs_bps[1] must be finite, it is inf; throughputs_bps[2] must be finite, it is nan; "
+        "buffer_s must be finite, it is -inf; sizes_bytes[0][0] is larger than any number here can be"
+    )
+    with pytest.raises(UsageError, match="ladder_bps must be a number, a text, a list or a table, not of type ndarray"):
+        bola.choose(ladder_bps=np.array([1.0, 2.0]))
+    with pytest.raises(UsageError, match=r"bola: target_buffer\.values\[0\] must be finite, it is nan"):
+        ef.mechanism("bola", target_buffer={"values": [none]})
 
 
 def test_cubic_by_hand() -> None:

@@ -46,6 +46,18 @@ def test_assign_makes_tables_but_never_through_a_value() -> None:
         paths.assign(tree, paths.parse("l[1].x"), 1)
 
 
+def test_assigned_leaves_the_first_tree_and_says_what_assign_says() -> None:
+    tree: dict[str, object] = {"a": {"b": 1}, "l": [{"x": 1}, {"x": 2}]}
+    assert paths.assigned(tree, paths.parse("l[1].x"), 3) == {"a": {"b": 1}, "l": [{"x": 1}, {"x": 3}]}
+    assert tree == {"a": {"b": 1}, "l": [{"x": 1}, {"x": 2}]}
+    for path in ("l[2].x", "a[0].x", "l.x.y"):
+        with pytest.raises(UsageError) as whole:
+            paths.assign({"a": {"b": 1}, "l": [{"x": 1}, {"x": 2}]}, paths.parse(path), 1)
+        with pytest.raises(UsageError) as shared:
+            paths.assigned(tree, paths.parse(path), 1)
+        assert str(shared.value) == str(whole.value)
+
+
 def test_nearest_table() -> None:
     tree = {"links": {"bottleneck": {"queue": {}}}, "sweep": {"links": {"bottlneck": {}}}}
     assert paths.nearest_table(tree, ("links", "bottlneck")) == "links.bottleneck"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import evenflow as ef
@@ -172,6 +173,53 @@ def test_instability_and_infidelity_as_models() -> None:
     assert ef.qoe.of(alone, "v", "ben-ameur-2016-is")[0] == ef.qoe.adaptive(alone, "v").instability
     with pytest.raises(UsageError, match="no stages of policy “levels”"):
         ef.qoe.of(alone, "v", "ben-ameur-2016-if")
+
+
+def test_who_asked_before_the_window_has_not_a_number_alone() -> None:
+    """These models look from the first request on; the other viewers keep their values."""
+    scenario = ef.load(ROOT / "examples" / "scenarios" / "home-shaped.toml")
+    record = scenario.set("warmup", "5 s").run(1)
+    found = ef.qoe.of(record, "clients", "ben-ameur-2016-is")
+    assert np.isnan(found[0])
+    assert found[1] == ef.qoe.adaptive(record, "clients", 1).instability
+    with pytest.raises(UsageError, match="in a run without warmup"):  # of the second viewer
+        ef.qoe.of(record, "clients", "ben-ameur-2016-if")
+    first, _ = ef.qoe.viewings(record, "clients")
+    assert np.isnan(ef.qoe.MODELS["ben-ameur-2016-if"](first))
+    with pytest.raises(UsageError, match="first request of user 0 of “clients” came before the window: give since"):
+        ef.qoe.adaptive(record, "clients")
+    assert ef.qoe.adaptive(record, "clients", since=5.0).chunks == 29
+    with pytest.raises(UsageError, match="needs the end of the window"):
+        ef.qoe.MODELS["ben-ameur-2016-is"](dataclasses.replace(first, asked_s=5.0, until_s=None))
+
+
+def test_all_that_is_wrong_with_a_call_is_said_at_once() -> None:
+    record = ef.Scenario(HOME).set("duration", "9 s").run(1)
+    with pytest.raises(UsageError) as caught:
+        ef.qoe.adaptive(record, "v", optimal=9, hold=-1, seconds=0)
+    for why in ("for 0 s", "hold must be a whole number of seconds of at least 0, it is -1", "optimal is 9, but"):
+        assert why in str(caught.value)
+    assert "the ladder has 5 levels, numbered from 0." in str(caught.value)
+    with pytest.raises(UsageError, match="optimal is 5, -1, but"):
+        ef.qoe.adaptive(record, "v", optimal=[(0, 4), (1, 5), (2, -1)])
+    assert ef.qoe.adaptive(record, "v", optimal=4, hold=0).convergence_s == 3
+    with pytest.raises(UsageError) as caught:
+        ef.qoe.adaptive(record, "v", 1, of="seen")
+    assert "there is no 1" in str(caught.value)
+    assert "not “seen”" in str(caught.value)
+    with pytest.raises(UsageError, match="hold must be"):
+        ef.qoe.convergence([1, 1], 1, hold=-1)
+
+
+def test_a_rate_needs_a_time() -> None:
+    assert ef.qoe.congestion_rate(3, 60) == 5
+    with pytest.raises(UsageError) as caught:
+        ef.qoe.congestion_rate(-1, 0)
+    assert str(caught.value) == (
+        "no congestion rate: seconds must be finite and more than 0, it is 0; falls must be at least 0, it is -1."
+    )
+    with pytest.raises(UsageError, match="it is nan"):
+        ef.qoe.congestion_rate(1, np.nan)
 
 
 def test_what_has_no_measures(evening: ef.Record) -> None:

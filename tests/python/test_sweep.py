@@ -163,6 +163,25 @@ def test_too_many_points_are_refused_before_they_are_made() -> None:
     assert "160,000 points" in said["sweep"]
 
 
+def test_as_many_points_as_there_may_be_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evenflow.scenario.sweep.MOST_POINTS", 3)
+    assert len(labels("[sweep]\nspread = [1, 2, 3]\n")) == 3
+    assert list(errors("[sweep]\nspread = [1, 2, 3, 4]\n")) == ["sweep.spread"]
+
+
+def test_equal_scenarios_are_shown_at_the_first_list_of_a_row() -> None:
+    """Of lists that move in step the place is that in the first of them."""
+    said = errors('[[sweep.together]]\nsleep = [0.5, 0.5]\n"links.bottleneck.delay" = ["5 ms", "5 ms"]\n')
+    assert list(said) == ["sweep.together[0].sleep[1]"]
+    assert said["sweep.together[0].sleep[1]"] == "0.5, 5 ms and 0.5, 5 ms are the same scenario: one point twice."
+
+
+def test_a_value_that_finds_no_place_makes_no_point() -> None:
+    done = found('[sweep.cases.c]\ngood = { spread = 1 }\nbad = { "title.x" = 1 }\n')
+    assert [place for place, _ in done.errors] == ['sweep.cases.c.bad."title.x"']
+    assert [dict(point.labels) for point in done.points] == [{"c": "good"}]
+
+
 def test_run_validates_the_sweep_and_ignores_it(fake: ModuleType) -> None:
     good = scenario("[sweep]\nspread = [1, 2]\n")
     good.check()

@@ -92,11 +92,30 @@ def run(
         return
     from ..show import screens
 
-    screens.run(scenario, record)
+    screens.run(scenario, record, _instability(record))
     if not quiet:
         screens.notes(found)
     if written:
         print("Written:", *written, sep="\n  ")
+
+
+def _instability(record: Record) -> dict[str, float]:
+    """Mean over the viewers of a group who have one, in percent; only of adaptive video."""
+    adaptive = [name for name, group in record.json["groups"].items() if "users_levels" in (group.get("video") or {})]
+    if not adaptive:
+        return {}
+    from ..theory import qoe
+
+    found = {}
+    for name in adaptive:
+        try:
+            each = qoe.of(record, name, "ben-ameur-2016-is")
+        except UsageError:
+            continue  # its users watch videos of several ladders
+        known = each[each == each]
+        if len(known):
+            found[name] = float(known.mean())
+    return found
 
 
 def _write_run(

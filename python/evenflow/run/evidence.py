@@ -5,7 +5,8 @@ vectors that it meets.
 validation`. Each row of these is one number: the check and its point, the program or
 formula it was checked against, the metric, theirs, ours with its 95 % interval over seeds, the verdict, and, where the
 two differ, why. Where the program is not called like what it was checked against, `program` names it; where a part was
-recorded later than the rest, by another engine, `engine` does.
+recorded later than the rest, by another engine, `engine` does. `judged` is "means" where intervals that overlap are
+not enough for a verdict.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -143,11 +144,11 @@ class Mechanism:
     def __init__(self, kind: str, **params: Any) -> None:
         from .. import _core
 
-        for name, value in params.items():
-            if isinstance(value, float) and not math.isfinite(value):
-                raise UsageError(f"{kind}: {name} must be finite, it is {value}")
+        given = _trees(params)
+        if wrong := list(_unfit(given)):
+            raise UsageError(f"{kind}: {'; '.join(wrong)}")
         try:
-            self._core = _core.Mechanism(kind, json.dumps(_trees(params)))
+            self._core = _core.Mechanism(kind, json.dumps(given))
         except ValueError as error:
             if kind not in kinds():
                 raise unknown("mechanism", kind, kinds()) from None
@@ -167,12 +168,13 @@ class Mechanism:
                 if name not in known:
                     raise unknown(f"argument of {self.kind}.{method}", name, known)
             given = _trees(arguments)
-            for name, value in given.items():
-                if isinstance(value, float) and not math.isfinite(value):
-                    raise UsageError(f"{self.kind}.{method}: {name} must be finite, it is {value}")
-                # A rule with a clock catches up to now_s tick by tick: it would do so for ever.
-                if name == "now_s" and isinstance(value, int | float) and value > _LATEST_S:
-                    raise UsageError(f"{self.kind}.{method}: now_s must be at most {_LATEST_S}, it is {value:g}")
+            wrong = list(_unfit(given))
+            now = given.get("now_s")
+            # A rule with a clock catches up to now_s tick by tick: it would do so for ever.
+            if not wrong and isinstance(now, int | float) and now > _LATEST_S:
+                wrong = [f"now_s must be at most {_LATEST_S}, it is {now:g}"]
+            if wrong:
+                raise UsageError(f"{self.kind}.{method}: {'; '.join(wrong)}")
             try:
                 return json.loads(self._core.call(method, json.dumps(given)))
             except ValueError as error:
@@ -197,6 +199,24 @@ def mechanism(kind: str, **params: Any) -> Mechanism:
         UsageError: no such kind (the nearest is named), or bad parameters.
     """
     return Mechanism(kind, **params)
+
+
+def _unfit(given: Any, at: str = "") -> Iterator[str]:
+    """What JSON, in which the core is called, does not have: where it stands, and why it cannot be."""
+    if isinstance(given, dict):
+        for name, value in given.items():
+            yield from _unfit(value, f"{at}.{name}" if at else str(name))
+    elif isinstance(given, list | tuple):
+        for index, value in enumerate(given):
+            yield from _unfit(value, f"{at}[{index}]")
+    elif isinstance(given, float):
+        if not math.isfinite(given):
+            yield f"{at} must be finite, it is {given}"
+    elif isinstance(given, int):
+        if abs(given) > sys.float_info.max:
+            yield f"{at} is larger than any number here can be"
+    elif given is not None and not isinstance(given, str):
+        yield f"{at} must be a number, a text, a list or a table, not of type {type(given).__name__}"
 
 
 def _trees(params: dict[str, Any]) -> dict[str, Any]:

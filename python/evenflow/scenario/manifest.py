@@ -6,7 +6,7 @@ read with the numbers in its place, so that its hash and its runs know no file. 
 set, where there is more than one of video.
 
 Not here: live presentations, several periods, representations that depend on others, chunks of different lengths.
-Those are refused, each with its reason.
+Those are refused, with all the reasons at once.
 """
 
 from __future__ import annotations
@@ -34,15 +34,32 @@ UNEVEN = 0.01
 
 _NAMESPACE = "urn:mpeg:dash:schema:mpd:2011"
 _TRICK_MODE = "http://dashif.org/guidelines/trickmode"
+_SPACE = " \t\r\n"
+"""Of XML."""
+# Digits are those of ASCII: Python would take those of other scripts too, XML Schema has no others.
 _DURATION = re.compile(
     r"P(?:(\d+(?:\.\d+)?)Y)?(?:(\d+(?:\.\d+)?)M)?(?:(\d+(?:\.\d+)?)D)?"
-    r"(?:T(?:(\d+(?:\.\d+)?)H)?(?:(\d+(?:\.\d+)?)M)?(?:(\d+(?:\.\d+)?)S)?)?"
+    r"(?:T(?:(\d+(?:\.\d+)?)H)?(?:(\d+(?:\.\d+)?)M)?(?:(\d+(?:\.\d+)?)S)?)?",
+    re.ASCII,
 )
-_RANGE = re.compile(r"(\d+)-(\d+)")
+_RANGE = re.compile(r"(\d+)-(\d+)", re.ASCII)
+_WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+_LONGEST_S = 1e9
+_UNITS_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+_TIME = re.compile(rf"(\+?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?) ?({'|'.join(_UNITS_S)})", re.ASCII)
+"""A duration as scenarios have it."""
 
 
 class NotUnderstood(Exception):
-    """Why a manifest cannot be used."""
+    """Why a manifest cannot be used: all that is wrong with it.
+
+    Attributes:
+        reasons: one sentence each.
+    """
+
+    def __init__(self, *reasons: str) -> None:
+        self.reasons = reasons
+        super().__init__("\n".join(reasons))
 
 
 @dataclass(frozen=True)
@@ -80,7 +97,7 @@ def written_out(tree: Mapping[str, Any], source: str | None) -> tuple[Mapping[st
         try:
             film = read(file, wanted or None)
         except NotUnderstood as error:
-            errors.append(((*path, "ladder"), f"{name}: {error}"))
+            errors += [((*path, "ladder"), f"{name}: {reason}") for reason in error.reasons]
             continue
         table["ladder"] = [f"{bps} bit/s" for bps in film.ladder_bps]
         if path[0] == "groups":
@@ -115,6 +132,9 @@ def _put(table: dict[str, Any], film: Film, name: str) -> list[tuple[str, str]]:
         errors.append(("chunk", f"{name} says that a chunk lasts {film.chunk_s:g} s; leave it out."))
     else:
         table["chunk"] = f"{film.chunk_s!r} s"
+    own = _TIME.fullmatch(table["length"]) if isinstance(table.get("length"), str) else None
+    if own is not None and float(own[1]) * _UNITS_S[own[2]] > film.length_s * (1 + 1e-9):
+        errors.append(("length", f"{name} has {film.length_s:g} s; a length of your own cuts the film, no more."))
     table.setdefault("length", f"{film.length_s!r} s")
     if film.sizes_bytes is not None:
         if "sizes" in table:
@@ -130,23 +150,73 @@ def read(file: Path, wanted: str | None = None) -> Film:
     """What a manifest says; `wanted` is the id of an adaptation set.
 
     Raises:
-        NotUnderstood: with the reason.
+        NotUnderstood: with all reasons.
     """
     mpd = _parsed(_text(file))
     if mpd.tag != f"{{{_NAMESPACE}}}MPD":
         raise NotUnderstood(f"is no MPEG-DASH manifest: its root is {_name(mpd)}, not MPD of {_NAMESPACE}.")
-    if mpd.get("type", "static") != "static":
-        raise NotUnderstood(f"is live (type {mpd.get('type')}); only a static presentation has an end.")
+    wrong: list[str] = []
+    kind = mpd.get("type", "static")
+    if kind == "dynamic":
+        wrong.append("is live (type dynamic); only a static presentation has an end.")
+    elif kind != "static":
+        guess = nearest(kind, _TYPES)
+        hint = f"did you mean “{guess}”?" if guess else f"there are {' and '.join(_TYPES)}."
+        wrong.append(f"has an unknown type “{kind[:40]}”; {hint}")
     periods = _children(mpd, "Period")
     if len(periods) != 1:
-        raise NotUnderstood(f"has {len(periods) or 'no'} periods; a film of one is understood.")
+        wrong.append(f"has {len(periods) or 'no'} periods; a film of one is understood.")
+    length = _length(mpd, periods, wrong)
+    if len(periods) != 1:
+        raise NotUnderstood(*wrong)
     period = periods[0]
     if any(name.endswith("}href") for name in period.attrib):
-        raise NotUnderstood("its period is in another file (xlink), which is not fetched.")
-    length = _seconds(period.get("duration") or mpd.get("mediaPresentationDuration"), "duration")
-    if length is None or not 0 < length < 1e9:
-        raise NotUnderstood("does not say how long the film is (mediaPresentationDuration).")
-    return _film(period, _video(period, wanted), length)
+        raise NotUnderstood(*wrong, "its period is in another file (xlink), which is not fetched.")
+    try:
+        film = _film(period, _video(period, wanted), length)
+    except NotUnderstood as error:
+        raise NotUnderstood(*wrong, *error.reasons) from None
+    if wrong:
+        raise NotUnderstood(*wrong)
+    return film
+
+
+_TYPES = ("static", "dynamic")
+
+
+def _length(mpd: ElementTree.Element, periods: Sequence[ElementTree.Element], wrong: list[str]) -> float:
+    """How long the film is, in s; not a number, and what is wrong is said, where that is not to be told.
+
+    A period lasts as long as it says, or from its start to the presentation's end (ISO/IEC 23009-1, 5.3.2.1).
+    """
+    before = len(wrong)
+
+    def told(element: ElementTree.Element, name: str, what: str) -> float | None:
+        try:
+            return _seconds(element.get(name), what)
+        except NotUnderstood as error:
+            wrong.extend(error.reasons)
+            return None
+
+    whole = told(mpd, "mediaPresentationDuration", "mediaPresentationDuration")
+    own = [told(period, "duration", "duration of a period") for period in periods]
+    start = [told(period, "start", "start of a period") or 0.0 for period in periods]
+    if len(wrong) > before:
+        return math.nan
+    if whole is None and not any(one is not None for one in own):
+        wrong.append("does not say how long the film is (mediaPresentationDuration).")
+    for what, length in (("mediaPresentationDuration", whole), *(("duration of a period", one) for one in own)):
+        if length is not None and not 0 < length < _LONGEST_S:
+            wrong.append(f"says that it lasts {length:g} s ({what}); more than 0 s and less than 10^9 s are needed.")
+    if len(periods) != 1 or len(wrong) > before:
+        return math.nan
+    if own[0] is not None:
+        return own[0]
+    length = (whole or 0.0) - start[0]
+    if length <= 0:
+        wrong.append(f"has a period that starts at {start[0]:g} s, but the presentation ends at {whole:g} s.")
+        return math.nan
+    return length
 
 
 def _text(file: Path) -> bytes:
@@ -207,25 +277,25 @@ def _seconds(text: str | None, what: str) -> float | None:
     """An xs:duration. Years and months have no length of their own."""
     if text is None:
         return None
-    found = _DURATION.fullmatch(text.strip())
+    found = _DURATION.fullmatch(text.strip(_SPACE))
     if found is None or not any(found.groups()) or found[1] or found[2]:
         raise NotUnderstood(f"{what} “{text[:40]}” is no length in days, hours, minutes and seconds.")
     days, hours, minutes, seconds = (float(part or 0) for part in found.groups()[2:])
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
-def _whole(text: str | None, what: str, otherwise: int | None = None, least: int = 1) -> int:
+def _whole(text: str | None, what: str, wrong: list[str], otherwise: int | None = None, least: int = 1) -> int:
+    """A whole number; where there is none, what is wrong is said and the least is given."""
     if text is None and otherwise is not None:
         return otherwise
+    found = _WHOLE.fullmatch(text.strip(_SPACE)) if text is not None else None
     if text is None:
-        raise NotUnderstood(f"{what} is missing.")
-    try:
-        number = int(text.strip()) if len(text) < 20 else -1
-    except ValueError:
-        number = least - 1
-    if number < least:
-        raise NotUnderstood(f"{what} is “{text[:40]}”, not a whole number of at least {least}.")
-    return number
+        wrong.append(f"{what} is missing.")
+    elif found is None or int(found[0]) < least:
+        wrong.append(f"{what} is “{text[:40]}”, not a whole number of at least {least}.")
+    else:
+        return int(found[0])
+    return least
 
 
 def _video(period: ElementTree.Element, wanted: str | None) -> ElementTree.Element:
@@ -258,26 +328,44 @@ def _video(period: ElementTree.Element, wanted: str | None) -> ElementTree.Eleme
 
 
 def _film(period: ElementTree.Element, chosen: ElementTree.Element, length: float) -> Film:
+    """What the representations say; `length` is not a number where the manifest does not tell it."""
     levels: list[tuple[int, str, _Segments]] = []
-    for one in _children(chosen, "Representation"):
-        label = f"representation {one.get('id', len(levels))}"
+    known: list[tuple[int, str]] = []
+    wrong: dict[str, list[str]] = {}
+    """By reason whose it is: what an adaptation set says is wrong for all of its representations."""
+    for n, one in enumerate(_children(chosen, "Representation")):
+        name, reasons = one.get("id", str(n)), []
         if one.get("dependencyId"):
-            raise NotUnderstood(f"{label} depends on others (dependencyId); each level must stand by itself.")
-        bandwidth = _whole(one.get("bandwidth"), f"{label}: bandwidth")
-        levels.append((bandwidth, label, _segments([period, chosen, one], length, label)))
-    if not levels:
-        raise NotUnderstood("its adaptation set of video has no representation.")
-    levels.sort(key=lambda level: level[0])
-    for (low, label, _), (high, other, _) in itertools.pairwise(levels):
+            reasons.append("depends on others (dependencyId); each level must stand by itself.")
+        bandwidth = _whole(one.get("bandwidth"), "bandwidth", reasons)
+        if not reasons:
+            known.append((bandwidth, name))
+        try:
+            levels.append((bandwidth, name, _segments([period, chosen, one], length)))
+        except NotUnderstood as error:
+            reasons += error.reasons
+        for reason in reasons:
+            wrong.setdefault(reason, []).append(name)
+    said = [f"{_named(names)}: {reason}" for reason, names in wrong.items()]
+    if not levels and not said:
+        said.append("its adaptation set of video has no representation.")
+    known.sort()
+    for (low, label), (high, other) in itertools.pairwise(known):
         if low == high:
-            raise NotUnderstood(f"{label} and {other} have the same bandwidth, {low} bit/s; the levels must rise.")
+            said.append(
+                f"representation {label} and representation {other} have the same bandwidth, {low} bit/s; the levels "
+                "must rise."
+            )
+    levels.sort(key=lambda level: level[0])
     chunks = [segments.chunk_s for _, _, segments in levels]
     if any(one != chunks[0] for one in chunks):
         told = ", ".join("whole files" if one is None else f"{one:g} s" for one in dict.fromkeys(chunks))
-        raise NotUnderstood(f"its levels have chunks of different lengths: {told}.")
-    if len({segments.count for _, _, segments in levels}) > 1:
-        told = ", ".join(f"{label}: {segments.count}" for _, label, segments in levels)
-        raise NotUnderstood(f"its levels have different numbers of chunks ({told}).")
+        said.append(f"its levels have chunks of different lengths: {told}.")
+    elif len({segments.count for _, _, segments in levels}) > 1:
+        told = ", ".join(f"{name}: {segments.count}" for _, name, segments in levels)
+        said.append(f"its levels have different numbers of chunks ({told}).")
+    if said:
+        raise NotUnderstood(*said)
     sizes = [segments.sizes for _, _, segments in levels if segments.sizes is not None]
     return Film(
         tuple(bandwidth for bandwidth, _, _ in levels),
@@ -285,6 +373,12 @@ def _film(period: ElementTree.Element, chosen: ElementTree.Element, length: floa
         min(segments.length_s for _, _, segments in levels),
         tuple(zip(*sizes, strict=True)) if len(sizes) == len(levels) else None,
     )
+
+
+def _named(names: Sequence[str], most: int = 3) -> str:
+    """ "representation a", "representations a, b and 5 more"."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"representation{'s' if len(names) > 1 else ''} {', '.join(names[:most])}{more}"
 
 
 @dataclass(frozen=True)
@@ -301,59 +395,70 @@ class _Segments:
 _ADDRESSING = ("SegmentTemplate", "SegmentList", "SegmentBase")
 
 
-def _segments(above: Sequence[ElementTree.Element], length: float, label: str) -> _Segments:
-    """How a representation is cut: what is said at its period, its adaptation set and itself, the innermost winning."""
+def _segments(above: Sequence[ElementTree.Element], length: float) -> _Segments:
+    """How a representation is cut: what is said at its period, its adaptation set and itself, the innermost winning.
+
+    Where `length` is not a number, what hangs on it is not looked at.
+    """
     kind = next((name for one in reversed(above) for name in _ADDRESSING if _children(one, name)), None)
     if kind is None and any(_children(one, "BaseURL") for one in above):
         kind = "SegmentBase"
     if kind is None:
         raise NotUnderstood(
-            f"{label} says nothing of its segments; {', '.join(_ADDRESSING[:-1])} and {_ADDRESSING[-1]} are understood."
+            f"says nothing of its segments; {', '.join(_ADDRESSING[:-1])} and {_ADDRESSING[-1]} are understood."
         )
     if kind == "SegmentBase":
         return _Segments(None, None, length)
     tables = [table for one in above for table in _children(one, kind)]
     said = {name: value for table in tables for name, value in table.attrib.items()}
     if "{http://www.w3.org/1999/xlink}href" in said:
-        raise NotUnderstood(f"{label}: its {kind} is in another file (xlink), which is not fetched.")
-    scale = _whole(said.get("timescale"), f"{label}: timescale", 1)
+        raise NotUnderstood(f"its {kind} is in another file (xlink), which is not fetched.")
     timeline = next((t for table in reversed(tables) for t in _children(table, "SegmentTimeline")), None)
     urls = next((found for table in reversed(tables) if (found := _children(table, "SegmentURL"))), [])
+    wrong: list[str] = []
+    scale = _whole(said.get("timescale"), "timescale", wrong, 1)
+    offset = _whole(said.get("presentationTimeOffset"), "presentationTimeOffset", wrong, 0, 0)
+    first = _whole(said.get("startNumber"), "startNumber", wrong, 1, 0)
+    end = _whole(said["endNumber"], "endNumber", wrong, least=0) if "endNumber" in said else None
+    duration = _whole(said["duration"], "duration of its segments", wrong) if "duration" in said else None
+    entries = _entries(timeline, wrong) if timeline is not None else None
+    if duration is None and timeline is None and not (kind == "SegmentList" and len(urls) == 1):
+        wrong.append(f"its {kind} has neither duration nor SegmentTimeline.")
+    ranges = [_RANGE.fullmatch(url.get("mediaRange", "")) for url in urls]
+    if any(found and int(found[2]) < int(found[1]) for found in ranges):
+        wrong.append("has a mediaRange that ends before it begins.")
+    if wrong:
+        raise NotUnderstood(*wrong)
     last = None
-    if timeline is not None:
-        offset = _whole(said.get("presentationTimeOffset"), f"{label}: presentationTimeOffset", 0, 0)
-        chunk, count, last = _from_timeline(timeline, scale, offset, length, label)
-    elif "duration" in said:
-        chunk = _whole(said["duration"], f"{label}: duration of its segments") / scale
-        count = _count(length, chunk)
-    elif kind == "SegmentList" and len(urls) == 1:
-        chunk, count = length, 1
+    if entries is not None:
+        chunk, count, last = _from_timeline(entries, scale, offset, length)
+    elif duration is not None:
+        chunk = duration / scale
+        count = 0 if math.isnan(length) else _count(length, chunk)
     else:
-        raise NotUnderstood(f"{label}: its {kind} has neither duration nor SegmentTimeline.")
-    if "endNumber" in said:
-        first = _whole(said.get("startNumber"), f"{label}: startNumber", 1, 0)
-        numbers = _whole(said["endNumber"], f"{label}: endNumber", least=0) - first + 1
-        if timeline is not None and numbers != count:
-            raise NotUnderstood(f"{label} has {count} chunks in its SegmentTimeline, and {numbers} by endNumber.")
-        if numbers < count - 1 or numbers < 1:
-            raise NotUnderstood(f"{label} has {numbers} chunks by endNumber, but the film of {length:g} s has {count}.")
-        count = min(count, numbers)
+        chunk, count = length, 1
+    if math.isnan(length):
+        return _Segments(chunk, None, length)
+    if end is not None:
+        numbers = end - first + 1
+        if entries is not None and numbers != count:
+            wrong.append(f"has {count} chunks in its SegmentTimeline, and {numbers} by endNumber.")
+        elif numbers < count - 1 or numbers < 1:
+            wrong.append(f"has {numbers} chunks by endNumber, but the film of {length:g} s has {count}.")
+        else:
+            count = min(count, numbers)
     if _count(length, chunk) != count:
         # Lengths that are rounded, or of which a mean was taken: the player is to fetch the chunks that there are.
         length = (count - 1) * chunk + min(last or chunk, chunk)
     if count > MOST_CHUNKS:
-        raise NotUnderstood(f"{label} has {count} chunks; there are at most {MOST_CHUNKS}.")
-    if kind == "SegmentTemplate":
-        return _Segments(chunk, count, length)
-    if len(urls) < count:
-        raise NotUnderstood(f"{label} lists {len(urls)} segments, but the film has {count}.")
-    ranges = [_RANGE.fullmatch(url.get("mediaRange", "")) for url in urls[:count]]
-    if not all(ranges):
-        return _Segments(chunk, count, length)
-    sizes = tuple(int(found[2]) - int(found[1]) + 1 for found in ranges if found)
-    if min(sizes) < 1:
-        raise NotUnderstood(f"{label} has a mediaRange that ends before it begins.")
-    return _Segments(chunk, count, length, sizes)
+        wrong.append(f"has {count} chunks; there are at most {MOST_CHUNKS}.")
+    if kind == "SegmentList" and len(urls) < count:
+        wrong.append(f"lists {len(urls)} segments, but the film has {count}.")
+    if wrong:
+        raise NotUnderstood(*wrong)
+    sizes = [int(found[2]) - int(found[1]) + 1 for found in ranges[:count] if found]
+    listed = kind == "SegmentList" and len(sizes) == count
+    return _Segments(chunk, count, length, tuple(sizes) if listed else None)
 
 
 def _count(length: float, chunk: float) -> int:
@@ -361,46 +466,67 @@ def _count(length: float, chunk: float) -> int:
     return max(math.ceil(length / chunk - 1e-9), 1)
 
 
-def _from_timeline(
-    timeline: ElementTree.Element, scale: int, offset: int, length: float, label: str
-) -> tuple[float, int, float]:
+@dataclass(frozen=True)
+class _Entry:
+    """An S: its t (None: behind the one before), d and r; a last r of -1 repeats to the end."""
+
+    begin: int | None
+    each: int
+    repeats: int
+
+
+def _entries(timeline: ElementTree.Element, wrong: list[str]) -> list[_Entry]:
+    """The entries of a SegmentTimeline; says what is wrong with them by themselves, each sentence once."""
+    entries, said = _children(timeline, "S"), []
+    if len(entries) < len(timeline) or any(entry.get("k", "1") != "1" for entry in entries):
+        said.append("its SegmentTimeline has patterns or sequences of segments (Pattern, S@k).")
+    elif not entries:
+        said.append("its SegmentTimeline is empty.")
+    found = []
+    for n, entry in enumerate(entries):
+        begin = _whole(entry.get("t"), "t of an S", said, least=0) if "t" in entry.attrib else None
+        each = _whole(entry.get("d"), "duration of an S", said)
+        to_end = entry.get("r", "").strip(_SPACE) == "-1" and n + 1 == len(entries)
+        repeats = -1 if to_end else _whole(entry.get("r"), "r of an S", said, 0, 0)
+        found.append(_Entry(begin, each, repeats))
+    wrong += dict.fromkeys(said)
+    return found
+
+
+def _from_timeline(entries: Sequence[_Entry], scale: int, offset: int, length: float) -> tuple[float, int, float]:
     """Length and number of chunks by a SegmentTimeline, and the length of the last: all of one length, but for that.
 
     They follow one another from the period's begin to its end, which they miss by less than a chunk.
     """
+    wrong: list[str] = []
     lengths: list[tuple[int, int]] = []
-    at, entries = offset, _children(timeline, "S")
-    if len(entries) < len(timeline) or any(entry.get("k", "1") != "1" for entry in entries):
-        raise NotUnderstood(f"{label}: its SegmentTimeline has patterns or sequences of segments (Pattern, S@k).")
-    for n, entry in enumerate(entries):
-        each = _whole(entry.get("d"), f"{label}: duration of an S")
-        begin = _whole(entry.get("t"), f"{label}: t of an S", at if n else 0, 0)
-        if abs(begin - at) > UNEVEN * each:
+    at, to_end = offset, False
+    for entry in entries:
+        begin = entry.begin if entry.begin is not None else at
+        if abs(begin - at) > UNEVEN * entry.each:
             what = "a gap" if begin > at else "an overlap"
             where = f"{(at - offset) / scale:g} s, where S says {(begin - offset) / scale:g} s"
-            raise NotUnderstood(f"{label}: its SegmentTimeline has {what} at {where}.")
-        at = begin
-        repeats = entry.get("r", "0").strip()
-        if repeats == "-1" and n + 1 == len(entries):
-            again = max(math.ceil((length * scale - (at - offset)) / each - 1e-9) - 1, 0)
-        else:
-            again = _whole(repeats, f"{label}: r of an S", 0, 0)
-        lengths.append((each, again + 1))
-        at += each * (again + 1)
+            wrong.append(f"its SegmentTimeline has {what} at {where}.")
+        at, again, to_end = begin, entry.repeats, entry.repeats < 0
+        if to_end:
+            left = 0.0 if math.isnan(length) else length * scale - (at - offset)
+            again = max(math.ceil(left / entry.each - 1e-9) - 1, 0)
+        lengths.append((entry.each, again + 1))
+        at += entry.each * (again + 1)
     count = sum(many for _, many in lengths)
-    if count == 0:
-        raise NotUnderstood(f"{label}: its SegmentTimeline is empty.")
     last, many = lengths[-1]
     inner = [*lengths[:-1], (last, many - 1)] if count > 1 else lengths
     inner = [(each, times) for each, times in inner if times]
     low, high = min(each for each, _ in inner), max(each for each, _ in inner)
     if high - low > UNEVEN * high or last > high * (1 + UNEVEN):
         most = max(high, last)
-        raise NotUnderstood(
-            f"{label} has chunks of different lengths, {low / scale:g} to {most / scale:g} s; one length is understood."
+        wrong.append(
+            f"has chunks of different lengths, {low / scale:g} to {most / scale:g} s; one length is understood."
         )
     end = (at - offset) / scale
     if abs(end - length) > high * (1 + UNEVEN) / scale:
-        raise NotUnderstood(f"{label}: its SegmentTimeline ends at {end:g} s, but the film at {length:g} s.")
+        wrong.append(f"its SegmentTimeline ends at {end:g} s, but the film at {length:g} s.")
+    if wrong:
+        raise NotUnderstood(*wrong)
     total = sum(each * times for each, times in inner)
     return total / sum(times for _, times in inner) / scale, count, last / scale

@@ -47,8 +47,12 @@ def _begin(out: Console, rows: Sequence[Sequence[str]], what: str) -> Sequence[S
     return rows[:MOST_ROWS]
 
 
-def run(scenario: Scenario, record: Record) -> None:
-    """One run: rates, shares, delay, where the queue was."""
+def run(scenario: Scenario, record: Record, instability: Mapping[str, float] | None = None) -> None:
+    """One run: rates, shares, what viewers saw, delay, where the queue was.
+
+    Args:
+        instability: in percent, of groups with adaptive video for which it is known.
+    """
     doc = record.json
     out = console()
     start, end = doc.get("window_s", [0, 0])
@@ -76,6 +80,7 @@ def run(scenario: Scenario, record: Record) -> None:
         )
     headings = ("group", "users", "throughput each", "share of all", "goodput each", "lost", "marked")
     grid(out, headings, _begin(out, rows, "groups"), right=(1, 2, 3, 4, 5, 6))
+    _videos(out, groups, instability or {})
 
     links = list(_links(doc))
     rows = [
@@ -103,6 +108,36 @@ def run(scenario: Scenario, record: Record) -> None:
 
     build = "" if _core.BUILD_PROFILE == "release" else f" · [yellow]{_core.BUILD_PROFILE} build: slow[/yellow]"
     out.print(f"[dim]{speed} · record {record.record_hash[:16]} · scenario {scenario.hash[:16]}[/dim]{build}")
+
+
+def _videos(out: Console, groups: Mapping[str, Any], instability: Mapping[str, float]) -> None:
+    """What the viewers of each group saw, where there are some: all users together."""
+    rows: list[Sequence[str]] = []
+    for name, g in groups.items():
+        video = g.get("video")
+        if video is None:
+            continue
+        percent = instability.get(name)
+        rows.append(
+            (
+                _escaped(name),
+                f"{plain(video.get('started'))} of {plain(video.get('asked'))}",
+                time_span(video.get("startup_s_mean")),
+                time_span(video.get("startup_s_max")),
+                plain(video.get("stalls")),
+                time_span(video.get("stalled_s")),
+                rate(video.get("bitrate_bps")),
+                plain(video.get("switches")),
+                share(percent / 100 if percent is not None else None),
+            )
+        )
+    if not rows:
+        return
+    headings = ["group", "videos started", "wait for the start, mean", "longest", "stalls", "stalled", "bitrate, mean"]
+    if any("switches" in (g.get("video") or {}) for g in groups.values()):
+        headings += ["switches", "instability"]  # of adaptive video alone
+    rows = [row[: len(headings)] for row in rows]
+    grid(out, headings, _begin(out, rows, "groups with video"), right=tuple(range(1, len(headings))))
 
 
 def notes(found: Sequence[Note]) -> None:

@@ -217,25 +217,36 @@ def _yin(seen: Viewing) -> float:
     return float(yin_2015(*given))
 
 
-def _watched(seen: Viewing, model: str) -> tuple[float, int, Sequence[tuple[float, int]]]:
-    """From when on, for how many whole seconds, and the changes of level, of adaptive video."""
-    if seen.levels is None or seen.asked_s is None or seen.until_s is None:
+def _watched(seen: Viewing, model: str) -> tuple[float, int, Sequence[tuple[float, int]]] | None:
+    """From when on, for how many whole seconds, and the changes of level, of adaptive video; None where the viewer's
+    first request is not in the window, from which on these models look."""
+    if seen.levels is None:
         raise UsageError(f"model “{model}” is of adaptive video: chunks that have levels.")
+    if seen.until_s is None:
+        raise UsageError(f"model “{model}” needs the end of the window (until_s), which this viewing does not tell.")
+    if seen.asked_s is None:
+        return None
     seconds = max(1, round(seen.until_s - seen.asked_s))
     return float(seen.asked_s), seconds, [(float(at), int(level)) for at, level in seen.levels]
 
 
 def _unstable(seen: Viewing) -> float:
     name = "ben-ameur-2016-is"
-    since, seconds, changes = _watched(seen, name)
+    watched = _watched(seen, name)
     if seen.ladder_bps is None:
         raise UsageError(f"model “{name}” needs the bitrates of the levels, which the record does not tell.")
+    if watched is None:
+        return math.nan
+    since, seconds, changes = watched
     levels = levels_at(changes, since + np.arange(seconds + 1))
     return instability(np.asarray(seen.ladder_bps, float)[levels])
 
 
 def _unfaithful(seen: Viewing) -> float:
-    since, seconds, changes = _watched(seen, "ben-ameur-2016-if")
+    watched = _watched(seen, "ben-ameur-2016-if")
+    if watched is None:
+        return math.nan
+    since, seconds, changes = watched
     return infidelity_continuous(changes, list(seen.best), since, since + seconds)
 
 
@@ -250,15 +261,17 @@ MODELS: dict[str, Model] = {
     "ben-ameur-2016-is": _unstable,
     "ben-ameur-2016-if": _unfaithful,
 }
-"""Models by name: what a `Viewing` is worth; of the last two, instability and infidelity in percent, less is better. A
-model of your own is a function that `of` takes as it is."""
+"""Models by name: what a `Viewing` is worth; of the last two, instability and infidelity in percent, less is better,
+not a number where the viewer's first request came before the window. A model of your own is a function that `of` takes
+as it is."""
 
 
 def of(record: Record, group: str, model: str | Model = "hossfeld-2013") -> Floats:
     """What each user of a group makes of what he saw, shape (users,).
 
     A user who asked for a video that never started has not a number: a model of stalls would call that perfect. So
-    has one who asked for none.
+    has one who asked for none; and, by the models of Ben Ameur et al. 2016, which look from the first request on, one
+    whose first request came before the window (`adaptive` looks at him from `since` on).
 
     Args:
         model: a name in `MODELS`, or a function of a `Viewing`.
@@ -325,13 +338,24 @@ def convergence(levels: ArrayLike, optimal: ArrayLike, hold: int = 60) -> int:
 
     Ben Ameur et al. 2016, equation 3: the smallest d for which the level is optimal at d, d + 1, …, d + hold, all
     within K.
+
+    Raises:
+        UsageError: `hold` is no whole number of at least 0.
     """
+    if why := _wrong_hold(hold):
+        raise UsageError(f"{why}.")
     right = np.asarray(levels) == np.asarray(optimal)
     k = len(right)
     for d in range(1, k - hold + 1):
         if right[d - 1 : d + hold].all():
             return d
     return k
+
+
+def _wrong_hold(hold: Any) -> str:
+    """What is wrong with T."""
+    whole = isinstance(hold, (int, np.integer)) and not isinstance(hold, bool)
+    return "" if whole and hold >= 0 else f"hold must be a whole number of seconds of at least 0, it is {hold!r}"
 
 
 def infidelity_continuous(
@@ -397,7 +421,18 @@ def assigned(
 
 
 def congestion_rate(falls: int, seconds: float) -> float:
-    """Falls of a sender's slow-start threshold in 100 s (Ben Ameur et al. 2016, equation 4)."""
+    """Falls of a sender's slow-start threshold in 100 s (Ben Ameur et al. 2016, equation 4).
+
+    Args:
+        seconds: over which they were counted.
+
+    Raises:
+        UsageError: `seconds` is not more than 0, or there are less than no falls.
+    """
+    wrong = [f"seconds must be finite and more than 0, it is {seconds:g}"] if not 0 < seconds < math.inf else []
+    wrong += [f"falls must be at least 0, it is {falls}"] if falls < 0 else []
+    if wrong:
+        raise UsageError(f"no congestion rate: {'; '.join(wrong)}.")
     return 100 * falls / seconds
 
 
@@ -467,38 +502,25 @@ def adaptive(
     the viewer's own time fits best.
 
     Args:
-        optimal: the best level, or its changes: (instant of the run in s, level). Whoever assigns levels knows it:
-            “manager” is what the one stage of policy “levels” gives, where all that crosses it are players that stay.
+        optimal: the best level, numbered from 0, or its changes: (instant of the run in s, level). Whoever assigns
+            levels knows it: “manager” is what the one stage of policy “levels” gives, where all that crosses it are
+            players that stay.
         ladder: bitrates of the levels in bit/s; default: those of the scenario.
         since: when the viewer began, in s of the run; default: his first request.
         seconds: K, how long he is looked at; default: to the end of the window, in whole seconds.
-        hold: T, how long the best level must be kept to count as reached.
+        hold: T in s, how long the best level must be kept to count as reached; at least 0.
         of: the level that is "asked" for, "received" or "shown".
 
     Raises:
-        UsageError: no such group or user, its video is not adaptive, nothing was asked for, or the ladder is not known.
+        UsageError: no such group or user, its video is not adaptive, nothing was asked for, the ladder is not known or
+            has not the levels asked for or called best, or an argument makes no sense; all that is wrong at once.
     """
     video = _video(record, group)
     if "users_levels" not in video:
         raise UsageError(f"the video of “{group}” has no levels; these measures are of adaptive video.")
-    users = len(video["users_levels"])
-    if not 0 <= user < users:
-        raise UsageError(f"“{group}” has {users} user{'s' if users != 1 else ''}, numbered from 0; there is no {user}.")
-    lists = {"asked": "users_levels", "received": "users_levels_received", "shown": "users_levels_shown"}
-    if of not in lists:
-        raise UsageError(f"levels are {', '.join(f'“{name}”' for name in lists)}, not “{of}”.")
-    changes = [(float(at), int(level)) for at, level in video[lists[of]][user]]
-    since = video["users_asked_s"][user] if since is None else since
-    if since is None:
-        raise UsageError(f"user {user} of “{group}” asked for no video in the window: give since.")
-    end = float(record.json["window_s"][1])
-    seconds = round(end - since) if seconds is None else seconds
-    if seconds < 1:
-        raise UsageError(f"user {user} of “{group}” is looked at for {seconds} s; one second is needed at least.")
-    bitrates = np.asarray(_ladder(record, group) if ladder is None else ladder, float)
-    highest = max((level for _, level in changes), default=0)
-    if highest >= len(bitrates):
-        raise UsageError(f"level {highest} was asked for, but the ladder has {len(bitrates)} levels.")
+    since, seconds, bitrates, changes = _looked_at(
+        record, group, user, video, since, seconds, ladder, of, optimal, hold
+    )
     levels = levels_at(changes, since + np.arange(seconds + 1))
     edges = np.array([since, *(at for at, _ in changes if since < at < since + seconds), since + seconds])
     mean = float(bitrates[levels_at(changes, edges[:-1])] @ np.diff(edges)) / seconds
@@ -528,6 +550,58 @@ def adaptive(
         switches=video["users_switches"][user],
         chunks=chunks,
     )
+
+
+def _looked_at(
+    record: Record,
+    group: str,
+    user: int,
+    video: Mapping[str, Any],
+    since: float | None,
+    seconds: int | None,
+    ladder: Sequence[float] | None,
+    of: str,
+    optimal: int | Sequence[tuple[float, int]] | str | None,
+    hold: int,
+) -> tuple[float, int, Floats, list[tuple[float, int]]]:
+    """From when on, for how many seconds, the bitrates, and the changes of level; or all that is wrong with a call."""
+    wrong: list[str] = []
+    users = len(video["users_levels"])
+    there = 0 <= user < users
+    if not there:
+        wrong.append(f"“{group}” has {users} user{'s' if users != 1 else ''}, numbered from 0; there is no {user}")
+    lists = {"asked": "users_levels", "received": "users_levels_received", "shown": "users_levels_shown"}
+    if of not in lists:
+        wrong.append(f"levels are {', '.join(f'“{name}”' for name in lists)}, not “{of}”")
+    changes = [(float(at), int(level)) for at, level in video[lists[of]][user]] if there and of in lists else []
+    if since is None and there:
+        since = video["users_asked_s"][user]
+        if since is None and video["users_levels"][user]:
+            wrong.append(f"the first request of user {user} of “{group}” came before the window: give since")
+        elif since is None:
+            wrong.append(f"user {user} of “{group}” asked for no video in the window: give since")
+    if seconds is None and since is not None:
+        seconds = round(float(record.json["window_s"][1]) - since)
+    if seconds is not None and seconds < 1:
+        wrong.append(f"user {user} of “{group}” is looked at for {seconds} s; one second is needed at least")
+    wrong += [why] if (why := _wrong_hold(hold)) else []
+    try:
+        bitrates = np.asarray(_ladder(record, group) if ladder is None else ladder, float)
+    except UsageError as error:
+        raise UsageError("; ".join([*wrong, str(error)])) from None
+    highest = max((level for _, level in changes), default=0)
+    if highest >= len(bitrates):
+        wrong.append(f"level {highest} was asked for, but the ladder has {len(bitrates)} levels")
+    best = [optimal] if isinstance(optimal, int) else []
+    if optimal is not None and not isinstance(optimal, (int, str)):
+        best = [level for _, level in optimal]
+    odd = [level for level in dict.fromkeys(best) if not 0 <= level < len(bitrates)]
+    if odd:
+        told = ", ".join(map(str, odd))
+        wrong.append(f"optimal is {told}, but the ladder has {len(bitrates)} levels, numbered from 0")
+    if wrong or since is None or seconds is None:
+        raise UsageError(f"{'; '.join(wrong)}.")
+    return since, seconds, bitrates, changes
 
 
 def _by_manager(record: Record, group: str, user: int, word: str) -> list[tuple[float, int]]:
