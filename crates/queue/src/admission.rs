@@ -56,6 +56,12 @@ macro_rules! rules {
                 match self { $(Admission::$name(rule) => rule.tick(seen),)* }
             }
 
+            /// See [`Rule::rest`].
+            #[cold]
+            pub fn rest(&mut self, seen: &Occupancy, until: Time) {
+                match self { $(Admission::$name(rule) => rule.rest(seen, until),)* }
+            }
+
             /// See [`Rule::sees_dequeue`].
             pub fn sees_dequeue(&self) -> bool {
                 match self { $(Admission::$name(rule) => rule.sees_dequeue(),)* }

@@ -54,7 +54,7 @@ pub use pie::Pie;
 pub use qdisc::{Gate, Next, Qdisc, Setting};
 pub use red::Red;
 pub use rem::Rem;
-pub use rule::{LinkFacts, Occupancy, Rule};
+pub use rule::{LinkFacts, Occupancy, RESTS_EVERY, Rule};
 pub use scheduler::SCHEDULERS;
 pub use sfq::Sfq;
 pub use tbf::Tbf;

@@ -11,6 +11,7 @@ use evenflow_base::schema::{
 use evenflow_base::{Draw, Duration, Packet, Rate, Time};
 
 use crate::action::ACTION;
+use crate::rule::last_strike;
 use crate::{Action, LinkFacts, Occupancy, Reason, Rule, Verdict};
 
 /// Parts of a sliding interval.
@@ -132,6 +133,15 @@ impl Rule for LoadBased {
         self.parts.rotate_right(1);
         self.parts[0] = 0;
         self.next += p.step();
+    }
+
+    fn rest(&mut self, seen: &Occupancy, until: Time) {
+        let mut next = self.clone();
+        next.tick(seen);
+        let state = |rule: &LoadBased| (rule.parts, rule.load.to_bits(), rule.probability.to_bits());
+        if state(&next) == state(self) {
+            self.next = last_strike(self.next, self.params.step(), until);
+        }
     }
 
     /// Whether it counts departures.

@@ -15,6 +15,7 @@ use evenflow_base::schema::{
 use evenflow_base::{Draw, Duration, Packet, Time};
 
 use crate::action::mark;
+use crate::rule::last_strike;
 use crate::{LinkFacts, Occupancy, Reason, Rule, Verdict};
 
 /// How the queueing delay is measured.
@@ -264,6 +265,16 @@ impl Rule for Pie {
         self.old = self.delay;
         self.burst = Duration(self.burst.0.saturating_sub(p.period.0));
         self.next += p.period;
+    }
+
+    fn rest(&mut self, seen: &Occupancy, until: Time) {
+        let mut next = self.clone();
+        next.tick(seen);
+        let state =
+            |rule: &Pie| (rule.probability.to_bits(), rule.old.to_bits(), rule.delay.to_bits(), rule.burst);
+        if state(&next) == state(self) {
+            self.next = last_strike(self.next, self.params.period, until);
+        }
     }
 
     /// Whether it must see packets leave.

@@ -17,7 +17,7 @@ use crate::droptail::{DropTail, Limit};
 use crate::fq_codel::{Entrance, FqCodel};
 use crate::held::{Dropped, Nested, Queued, Sent};
 use crate::htb::{Discipline, LeafParams};
-use crate::rule::Occupancy;
+use crate::rule::{Occupancy, RESTS_EVERY};
 use crate::scheduler::Scheduler;
 use crate::sfq::Sfq;
 
@@ -285,10 +285,15 @@ impl Qdisc {
 
     /// Lets the rule's clock strike up to and including `now`; nothing has changed since the last call.
     pub fn advance(&mut self, now: Time) {
+        let mut strikes = 0_u32;
         while self.gate.rule.next_tick() <= now {
             let at = self.gate.rule.next_tick();
             let seen = self.gate.occupancy(false, self.idle_since());
             self.gate.rule.tick(at, &seen);
+            strikes = strikes.wrapping_add(1);
+            if strikes.is_multiple_of(RESTS_EVERY) {
+                self.gate.rule.rest(&seen, now);
+            }
         }
     }
 

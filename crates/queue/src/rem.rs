@@ -10,6 +10,7 @@ use evenflow_base::schema::{
 use evenflow_base::{Draw, Duration, Packet, Rate, Time};
 
 use crate::action::ACTION;
+use crate::rule::last_strike;
 use crate::{Action, LinkFacts, Occupancy, Reason, Rule, Verdict};
 
 /// Its configuration.
@@ -120,6 +121,15 @@ impl Rule for Rem {
         self.probability = probability(p.base, self.price);
         self.arrived = 0;
         self.next += p.period;
+    }
+
+    fn rest(&mut self, seen: &Occupancy, until: Time) {
+        let mut next = self.clone();
+        next.tick(seen);
+        let state = |rule: &Rem| (rule.price.to_bits(), rule.probability.to_bits(), rule.arrived);
+        if state(&next) == state(self) {
+            self.next = last_strike(self.next, self.params.period, until);
+        }
     }
 
     fn observe(&self, name: &str) -> Option<f64> {

@@ -68,6 +68,10 @@ pub trait Rule: Clone + std::fmt::Debug + Sized {
     /// instant waits no longer; one that arrives at it is not there yet.
     fn tick(&mut self, _seen: &Occupancy) {}
 
+    /// Passes over strikes up to `until`, which all would find the queue as `seen`, if they change nothing but when the next one is:
+    /// then a clock of microseconds does not hold up a link that is silent for days.
+    fn rest(&mut self, _seen: &Occupancy, _until: Time) {}
+
     /// Whether the rule must see each packet leave the queue ([`Rule::on_dequeue`]), to judge it or to learn from it; a simulated
     /// link needs an event for that.
     fn sees_dequeue(&self) -> bool {
@@ -109,4 +113,13 @@ pub trait Rule: Clone + std::fmt::Debug + Sized {
     fn presets() -> Option<Vec<Vec<String>>> {
         None
     }
+}
+
+/// Between two tries of [`Rule::rest`], strikes.
+pub const RESTS_EVERY: u32 = 1 << 12;
+
+/// When a clock that strikes at `next` and every `period` strikes last up to `until`.
+pub(crate) fn last_strike(next: Time, period: Duration, until: Time) -> Time {
+    let periods = until.0.saturating_sub(next.0) / period.0.max(1);
+    Time(next.0 + periods * period.0)
 }

@@ -8,7 +8,7 @@
 
 use evenflow_base::{Duration, Fine, Packet, Rate, Stream, Time};
 use evenflow_queue::held::{HashStats, NodeCounts};
-use evenflow_queue::{Dropped, Gate, Qdisc, Setting};
+use evenflow_queue::{Dropped, Gate, Qdisc, RESTS_EVERY, Setting};
 use evenflow_scenario::model::SchedulerPer;
 
 use crate::measure::{PortCounters, Window};
@@ -252,11 +252,18 @@ impl Fifo {
     /// `now`. The transmitter is free at `free`.
     #[inline]
     pub fn advance(&mut self, now: Time, free: Time, window: &Window) {
+        let mut strikes = 0_u32;
         while self.gate.rule.next_tick() <= now {
             let at = self.gate.rule.next_tick();
             self.release(at, window);
             let seen = self.gate.occupancy(false, (free <= at).then_some(free));
             self.gate.rule.tick(at, &seen);
+            strikes = strikes.wrapping_add(1);
+            if strikes.is_multiple_of(RESTS_EVERY) {
+                // The queue stays as it is until the next packet begins its transmission.
+                let next = self.waiting.front().map_or(Time::NEVER, |(start, _)| Time(start.0 - 1));
+                self.gate.rule.rest(&seen, now.min(next));
+            }
         }
         self.release(now, window);
     }

@@ -259,3 +259,27 @@ fn the_delay_settles_at_the_target() {
     assert!((mean(|x| x.1) - 0.015).abs() < 0.0005, "{}", mean(|x| x.1));
     assert!((mean(|x| x.0) - 1.0 / 3.0).abs() < 0.005, "{}", mean(|x| x.0));
 }
+
+/// Passing over strikes that change nothing comes to what striking comes to; while anything changes none is passed over.
+#[test]
+fn rest_is_what_striking_comes_to() {
+    let p = Params { period: Duration(1000), max_burst: Duration(50_000), ..params() };
+    for waits in [0, 30_000] {
+        let mut struck = pressed(p, 0.2);
+        let mut rested = struck.clone();
+        let seen = seen(waits);
+        let until = Time(struck.next.0 + 200_000_000);
+        while struck.next <= until {
+            struck.tick(&seen);
+        }
+        let mut strikes = 0;
+        while rested.next <= until {
+            rested.tick(&seen);
+            strikes += 1;
+            rested.rest(&seen, until);
+        }
+        let state = |rule: &Pie| (rule.probability.to_bits(), rule.old.to_bits(), rule.burst, rule.next);
+        assert_eq!(state(&struck), state(&rested), "{waits} B");
+        assert!(strikes < 100_000, "{waits} B: {strikes} strikes");
+    }
+}

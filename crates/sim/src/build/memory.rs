@@ -1,12 +1,15 @@
 //! What a run will need.
 
+mod legs;
+mod lives;
+
 use std::collections::BTreeMap;
 
 use evenflow_base::options::Carried;
 use evenflow_base::schema::Value;
 use evenflow_scenario::model::{
-    Component, Copies, Direction, Every, Group, Link, Lost, Per, Queue as QueueSpec, RateSpec, Scenario,
-    SchedulerPer, Spec, Stage, Target, Traffic,
+    Component, Copies, EventKind, Every, Group, Hop, Lost, Per, Queue as QueueSpec, Scenario, SchedulerPer,
+    Spec, Stage, Target, Traffic,
 };
 use evenflow_stage::HeldPacket;
 use evenflow_transport::congestion_control::Reach;
@@ -20,26 +23,8 @@ use crate::events::InFlight;
 use crate::network::{Connection, Flow};
 use crate::port::{Fifo, Port};
 
-/// How many flows traffic that opens them may have open at once: one for each user, or, where flows come whether or not those
-/// before them are over, what the narrowest link does not serve.
-fn live_flows(scenario: &Scenario, group: &Group, traffic: &Traffic) -> f64 {
-    let seconds = begins_for(scenario, traffic);
-    let users = f64::from(group.users);
-    if traffic.tcp.is_none() {
-        return users; // datagrams, as long as it runs
-    }
-    let served = narrowest(scenario, group).map_or(0.0, |narrowest| narrowest.0 * seconds / 8.0);
-    let values = &traffic.spec.values;
-    let interval = match traffic.arrivals {
-        // one process for all of them, of other groups too
-        Some(process) => mean(&scenario.arrivals[process].interval) * users,
-        None => values.get("interval").map_or(f64::INFINITY, mean),
-    };
-    let come = users * seconds / interval.max(1e-9 / users);
-    let size = values.get("size").map_or(packet_of(traffic), mean).max(packet_of(traffic));
-    let each = values.get("flows").and_then(Value::number).unwrap_or(1.0);
-    (come - served / size).max(users * each)
-}
+use legs::{Leg, high, legs, narrowest};
+use lives::{come, connections, live_flows};
 
 /// How long, in seconds, traffic begins or writes something new: from its start to its `until`, or that of the arrivals that open
 /// it, within the run.
@@ -69,6 +54,33 @@ const LIVE_FLOW: u64 = 1600;
 /// What a record has of a group or a stage, as a tree and as text; of a link twice as much.
 const IN_A_RECORD: u64 = 12 << 10;
 
+/// A connection of an application that is asked for something, with both of its ends.
+const ASKED_FLOW: u64 = 3000;
+
+/// A viewer of adaptive video: his buffer, his level at each instant, what was measured of chunks.
+const VIEWER: u64 = 7500;
+
+/// What is remembered of a flow by stages that know flows, by their kinds.
+const ACCOUNTS: [(&str, u64); 5] = [
+    ("congestion-policer", 215),
+    ("auditor", 205),
+    ("window-tuner", 115),
+    ("bandwidth-manager", 115),
+    ("rewriter", 48),
+];
+
+/// An event of a list, and once more as bytes on its way out.
+const LISTED: f64 = 80.0;
+
+/// A flow's opening, or its end.
+const OPENED: f64 = 32.0;
+
+/// What is kept of a chunk of video.
+const CHUNK: f64 = 285.0;
+
+/// What a congestion control beyond a window and a threshold takes of a connection.
+const BOARD: u64 = 1100;
+
 /// An estimate of what a run needs, in bytes: state of flows, users and copies, packets under way, series.
 pub fn memory_bytes(scenario: &Scenario) -> u64 {
     let crossing = Crossing::of(scenario);
@@ -87,7 +99,58 @@ pub fn memory_bytes(scenario: &Scenario) -> u64 {
     let in_flight = in_flight.saturating_add((outbox.min(1e15) as u64) * size_of::<Segment>() as u64);
     // Instants and values, and once more as bytes on their way out.
     let series = (samples(scenario, &crossing) * 32.0).min(1e18) as u64;
-    state_bytes(scenario, &crossing).saturating_add(in_flight).saturating_add(series)
+    let lists = (listed_events(scenario) * LISTED).min(1e18) as u64;
+    // A count for each length, and its text.
+    let lengths = flying.min(1e15) as u64;
+    let histograms = (scenario.record.histograms.len() as u64).saturating_mul(lengths.saturating_mul(48));
+    [in_flight, series, lists, histograms]
+        .into_iter()
+        .fold(state_bytes(scenario, &crossing), u64::saturating_add)
+}
+
+/// How many events the lists of a `[record]` section hold.
+fn listed_events(scenario: &Scenario) -> f64 {
+    let kinds = |kind: EventKind| scenario.record.events.contains(&kind);
+    let mut events = 0.0;
+    for group in &scenario.groups {
+        let mut offered = 0.0; // data packets to each link
+        for traffic in &group.traffic {
+            let seconds = begins_for(scenario, traffic);
+            let bits = 8.0 * packet_of(traffic);
+            let carried =
+                narrowest(scenario, group).map_or(0.0, |(rate, _)| rate * scenario.duration.seconds());
+            let tcp = traffic.tcp.as_ref().map_or(0.0, |_| carried.min(total(scenario, group, traffic)));
+            offered += (pace(scenario, group, traffic) * seconds + tcp) / bits;
+            if traffic.tcp.is_some() && traffic.opens() {
+                let flows = come(scenario, group, traffic)
+                    .max(f64::from(group.users) * connections(scenario, group, traffic));
+                let both = f64::from(u8::from(kinds(EventKind::Open)) + u8::from(kinds(EventKind::Close)));
+                events += flows * both * (OPENED / LISTED);
+            }
+        }
+        let mut lists = if kinds(EventKind::Arrival) {
+            offered * legs(scenario, group).filter(|leg| leg.rates().is_some()).count() as f64
+        } else {
+            0.0
+        };
+        let datagrams = group.traffic.iter().any(|traffic| traffic.tcp.is_none());
+        for kind in [EventKind::Drop, EventKind::Mark] {
+            // Those who heed drops and marks have few of them.
+            lists += if kinds(kind) { offered * if datagrams { 1.0 } else { 0.1 } } else { 0.0 };
+        }
+        events += lists;
+    }
+    events
+}
+
+/// Bits that traffic over TCP sends in all, as far as that is known.
+fn total(scenario: &Scenario, group: &Group, traffic: &Traffic) -> f64 {
+    match (traffic.spec.mechanism.kind, traffic.spec.values.get("size")) {
+        ("short-flows", Some(size)) => {
+            8.0 * mean(size).max(packet_of(traffic)) * come(scenario, group, traffic)
+        }
+        _ => f64::INFINITY,
+    }
 }
 
 /// By link and by stage: the groups whose path has it.
@@ -125,14 +188,6 @@ fn mean(value: &Value) -> f64 {
     }
 }
 
-/// The highest rate of a direction.
-fn rate(direction: &Direction) -> Option<f64> {
-    match direction.rate.as_ref()? {
-        RateSpec::Constant(value) => Some(mean(value)),
-        RateSpec::Steps(steps) => steps.iter().map(|step| step.1.0).reduce(f64::max),
-    }
-}
-
 /// Copies of a component that the flows of a group meet.
 fn copies(per: Per, group: &Group) -> f64 {
     let users = f64::from(group.users);
@@ -144,20 +199,21 @@ fn copies(per: Per, group: &Group) -> f64 {
     }
 }
 
+/// The data of a segment, bytes: a server that writes less at a time sends less.
+fn segment_of(traffic: &Traffic, profile: &Profile) -> f64 {
+    let written = match traffic.spec.mechanism.kind {
+        "youtube" => traffic.spec.values.get("chunk").map_or(f64::INFINITY, legs::low),
+        _ => f64::INFINITY,
+    };
+    (profile.mss as f64).min(written).max(1.0)
+}
+
 /// What a source sends at the least in bytes, header included.
 fn packet_of(traffic: &Traffic) -> f64 {
     match &traffic.tcp {
-        Some(tcp) => (tcp.profile.mss + tcp.profile.header) as f64,
+        Some(tcp) => segment_of(traffic, &tcp.profile) + tcp.profile.header as f64,
         None => traffic.spec.values.get("packet").map_or(1500.0, mean).max(1.0),
     }
-}
-
-/// The links that the data of a group crosses, with their places.
-fn links_of<'a>(scenario: &'a Scenario, group: &'a Group) -> impl Iterator<Item = (usize, &'a Link)> {
-    group.path.iter().filter_map(|hop| match hop.component {
-        Component::Link(i) => Some((i, &scenario.links[i])),
-        Component::Stage(_) => None,
-    })
 }
 
 /// The shapers that it crosses.
@@ -324,14 +380,16 @@ impl Released {
         let grown = reach.window(first, rate * sends_for / bits / flows) * flows;
         // An ACK releases what it acknowledges and at most as much again.
         let fills_for = if fills(scenario, group, traffic) { sends_for } else { sends_for.min(1.0) };
-        // What a flow carries in all, where it carries one piece.
-        let size = match (traffic.spec.mechanism.kind, traffic.spec.values.get("size")) {
-            ("short-flows", Some(size)) => size.bounds().1,
-            (_, Some(size)) if !traffic.opens() => mean(size),
-            _ => f64::INFINITY,
+        let segment = segment_of(traffic, &tcp.profile);
+        let whole = piece(scenario, group, traffic) / segment + 1.0;
+        let out = most_out(&tcp.profile) * (tcp.profile.mss as f64 / segment);
+        // Slow start doubles in a round trip, where an ACK adds no more than it acknowledges.
+        let rounds = seconds / lives::round_trip(scenario, group).max(1e-9) + 1.0;
+        let doubled = match reach.round <= 1.0 && reach.ack <= 1.0 && reach.least <= first {
+            true => first * libm::exp2(rounds.min(1000.0)),
+            false => f64::INFINITY,
         };
-        let whole = size / tcp.profile.mss as f64 + 1.0;
-        let most = flows * most_out(&tcp.profile).min(reach.most.max(reach.least)).min(whole);
+        let most = flows * out.min(reach.most.max(reach.least)).min(whole).min(doubled.max(first));
         // A timeout that waiting alone has caused sends again what the least window lets, each after twice as long.
         let again = if reach.least > first { 1.0 + timeouts(&tcp.profile, seconds) } else { 1.0 };
         let users = f64::from(group.users);
@@ -341,6 +399,30 @@ impl Released {
             freed: rate * fills_for / bits * reach.ack.min(1.0),
             begun: flows.min(users * f64::from(traffic.flows().max(1))) * first.max(reach.burst()),
         })
+    }
+}
+
+/// The most bytes that a connection has under way at once, for it asks for nothing more before they are there.
+fn piece(scenario: &Scenario, group: &Group, traffic: &Traffic) -> f64 {
+    let values = &traffic.spec.values;
+    let most = |name: &str| values.get(name).map_or(f64::INFINITY, |size| size.bounds().1);
+    match traffic.spec.mechanism.kind {
+        "short-flows" => most("size"),
+        "request-response" => most("response"),
+        "web" => most("page_size").max(most("object_size")),
+        // A chunk comes in a part over each of them.
+        "has" => match (values.get("ladder"), values.get("sizes")) {
+            (_, Some(Value::ByteRows(rows))) => {
+                rows.iter().flatten().fold(0.0, |most, size| f64::max(most, *size))
+            }
+            (Some(Value::Rates(ladder)), _) => {
+                ladder.iter().fold(0.0, |most, rate| f64::max(most, *rate)) / 8.0 * values.number("chunk")
+                    / connections(scenario, group, traffic)
+            }
+            _ => f64::INFINITY,
+        },
+        _ if traffic.opens() => f64::INFINITY,
+        _ => values.get("size").map_or(f64::INFINITY, mean),
     }
 }
 
@@ -377,18 +459,11 @@ fn most_out(profile: &Profile) -> f64 {
     (profile.most_out() as f64 / profile.mss as f64).max(1.0)
 }
 
-/// The narrowest link of a group's way: the rate of all its copies that the group meets, its place, and the link.
-fn narrowest<'a>(scenario: &'a Scenario, group: &'a Group) -> Option<(f64, usize, &'a Link)> {
-    links_of(scenario, group)
-        .filter_map(|(i, link)| Some((rate(&link.forward)? * copies(link.per, group), i, link)))
-        .min_by(|a, b| a.0.total_cmp(&b.0))
-}
-
 /// At what rate a group's packets arrive at the most, and by what: its narrowest link or shaper, in bit/s.
 fn served(scenario: &Scenario, g: usize, group: &Group) -> (Server, f64) {
     let own = |per: Per, server: Server| if per == Per::Shared { server } else { Server::Own(g) };
     let narrowest = narrowest(scenario, group);
-    let link = narrowest.map(|(rate, i, link)| (own(link.per, Server::Link(i)), rate));
+    let link = narrowest.map(|(rate, leg)| (own(leg.link.per, Server::Link(leg.place)), rate));
     let shapers = shapers_of(scenario, group);
     let shapers = shapers.map(|(i, stage)| {
         (own(stage.per, Server::Stage(i)), rate_of(&stage.spec) * copies(stage.per, group))
@@ -406,7 +481,7 @@ fn rate_of(spec: &Spec) -> f64 {
 fn fills(scenario: &Scenario, group: &Group, traffic: &Traffic) -> bool {
     let kind = traffic.tcp.as_ref().map_or("", |tcp| tcp.congestion_control.mechanism.kind);
     let by_loss = !matches!(kind, "vegas" | "ledbat" | "cubic" | "compound" | "illinois" | "wtp");
-    by_loss && links_of(scenario, group).all(|(_, link)| link.loss.is_none())
+    by_loss && legs(scenario, group).all(|leg| leg.link.loss.is_none())
 }
 
 /// Whether a tunnel wraps a group's packets.
@@ -423,7 +498,7 @@ fn pace(scenario: &Scenario, group: &Group, traffic: &Traffic) -> f64 {
     }
     let values = &traffic.spec.values;
     let one = match (&traffic.tcp, values.get("rate"), values.get("interval")) {
-        (None, Some(rate), _) => mean(rate),
+        (None, Some(rate), _) => high(rate),
         (None, None, Some(interval)) => 8.0 * packet_of(traffic) / mean(interval).max(1e-9),
         _ => 0.0,
     };
@@ -438,11 +513,11 @@ fn given_up(scenario: &Scenario, group: &Group) -> f64 {
         let begins = traffic.spec.values.get("start").map_or(0.0, |start| start.bounds().0);
         let attempts = f64::from(group.users) * (seconds - begins).max(0.0) / mean(patience).max(1e-9);
         let packet = 8.0 * tcp.profile.header as f64;
-        let (rate, waits) = narrowest(scenario, group).map_or((f64::INFINITY, 0.0), |(rate, _, link)| {
-            let limit = link.forward.queue.as_ref().and_then(|queue| queue.limit.as_ref());
+        let (rate, waits) = narrowest(scenario, group).map_or((f64::INFINITY, 0.0), |(rate, leg)| {
+            let limit = leg.queue().and_then(|queue| queue.limit.as_ref());
             (rate, limit.map_or(f64::INFINITY, |limit| bits_of(limit, packet, rate)))
         });
-        let delay = links_of(scenario, group).map(|(_, link)| time_on(link)).sum::<f64>().min(seconds);
+        let delay = legs(scenario, group).map(time_on).sum::<f64>().min(seconds);
         let sent = 2.0 * attempts;
         let under_way = sent.min(rate * seconds / packet) * delay / seconds;
         Some((sent - rate * seconds / packet).max(0.0).min(waits / packet) + under_way)
@@ -463,7 +538,8 @@ fn paces_of(scenario: &Scenario, group: &Group) -> f64 {
 
 /// How long a packet may be under way on a link: its delay, what jitter adds to nearly all packets, and the transmissions that one packet in
 /// 10^9 needs, for all behind it wait.
-fn time_on(link: &Link) -> f64 {
+fn time_on(leg: Leg) -> f64 {
+    let link = leg.link;
     const RARE: f64 = 1e-9;
     const DEVIATIONS: f64 = 5.0;
     let jitter = link.jitter.as_ref().map_or(0.0, |jitter| DEVIATIONS * mean(&jitter.deviation));
@@ -480,7 +556,7 @@ fn time_on(link: &Link) -> f64 {
         }
         f64::from(times) * later.seconds()
     });
-    mean(&link.forward.delay) + jitter + again
+    leg.delay() + jitter + again
 }
 
 /// What a limit, or a latency, lets wait in bits, where the packets are of so many and leave at a rate.
@@ -531,56 +607,73 @@ fn datagrams_at_once(scenario: &Scenario, group: &Group, loads: &Loads) -> (f64,
     let mut flying = own * group.processing.as_ref().map_or(0.0, mean).min(window);
     let mut shaped = 0.0;
     for hop in &group.path {
-        let (per, all, rate) = match hop.component {
-            Component::Link(i) => (scenario.links[i].per, loads.links[i], rate(&scenario.links[i].forward)),
+        let (per, all, rates) = match hop.component {
+            Component::Link(i) => {
+                let leg = Leg { place: i, link: &scenario.links[i], against: hop.against };
+                (leg.link.per, loads.links[i], leg.rates())
+            }
             Component::Stage(i) if is_shaper(&scenario.stages[i]) => {
                 let stage = &scenario.stages[i];
-                (stage.per, loads.stages[i], Some(rate_of(&stage.spec)))
+                (stage.per, loads.stages[i], Some((rate_of(&stage.spec), rate_of(&stage.spec))))
             }
             Component::Stage(_) => continue,
         };
         let number = copies(per, group);
-        let served = rate.map_or(f64::INFINITY, |rate| rate * number);
+        let (most, least) = rates.map_or((f64::INFINITY, f64::INFINITY), |(m, l)| (m * number, l * number));
+        let rate = rates.map_or(0.0, |rates| rates.0);
         let together = if per == Per::Shared { flow + (all - own).max(0.0) } else { flow };
+        let least = each_of(hop, scenario).map_or(least, |each| least.min(each * f64::from(group.users)));
         let share = flow / together;
-        let excess = (together - served).max(0.0) * window;
+        let excess = (together - least).max(0.0) * window;
         match hop.component {
             Component::Link(i) => {
-                let link = &scenario.links[i];
-                let waits = link.forward.queue.as_ref().map_or(f64::INFINITY, |queue| match &queue.limit {
-                    Some(limit) => bits_of(limit, packet, rate.unwrap_or(0.0)) * number,
+                let leg = Leg { place: i, link: &scenario.links[i], against: hop.against };
+                let waits = |queue: &QueueSpec| match &queue.limit {
+                    Some(limit) => bits_of(limit, packet, rate) * number,
                     None => waits(&queue.rule, group, together, packet),
-                });
-                flow = flow.min(served * share);
-                flying += excess.min(waits) * share + flow * time_on(link).min(window);
+                };
+                let versions = |queue: &QueueSpec| {
+                    queue.changes.iter().map(|(_, later)| waits(later)).fold(waits(queue), f64::max)
+                };
+                flow = flow.min(most * share);
+                flying += excess.min(leg.queue().map_or(f64::INFINITY, versions)) * share
+                    + flow * time_on(leg).min(window);
             }
             Component::Stage(i) => {
                 let waits = limit_of(&scenario.stages[i])
-                    .map_or(f64::INFINITY, |limit| bits_of(limit, packet, rate.unwrap_or(0.0)) * number);
-                flow = flow.min(served * share);
+                    .map_or(f64::INFINITY, |limit| bits_of(limit, packet, rate) * number);
+                flow = flow.min(most * share);
                 shaped += excess.min(waits) * share;
             }
         }
     }
     // Replies come back as far as requests came, each through its queues.
     let mut back = flow * echoed(scenario, group) / own;
-    for (_, link) in links_of(scenario, group) {
+    for leg in legs(scenario, group).map(Leg::back) {
         if back == 0.0 {
             break;
         }
-        let number = copies(link.per, group);
-        let way = link.reverse.as_ref().unwrap_or(&link.forward);
-        let served = rate(way).map_or(f64::INFINITY, |rate| rate * number);
-        let waits = way
-            .queue
-            .as_ref()
+        let number = copies(leg.link.per, group);
+        let (most, least) =
+            leg.rates().map_or((f64::INFINITY, f64::INFINITY), |(m, l)| (m * number, l * number));
+        let waits = leg
+            .queue()
             .and_then(|queue| queue.limit.as_ref())
-            .map_or(f64::INFINITY, |limit| bits_of(limit, packet, rate(way).unwrap_or(0.0)) * number);
-        flying += ((back - served).max(0.0) * window).min(waits) + back * time_on(link).min(window);
-        back = back.min(served);
+            .map_or(f64::INFINITY, |limit| bits_of(limit, packet, most / number) * number);
+        flying += ((back - least).max(0.0) * window).min(waits) + back * time_on(leg).min(window);
+        back = back.min(most);
     }
     // No more than they ever send.
     (flying.min(sent) / packet, shaped.min(sent) / packet)
+}
+
+/// The most that a class of everybody's own lets go, bit/s, where the link has such classes.
+fn each_of(hop: &Hop, scenario: &Scenario) -> Option<f64> {
+    let Component::Link(i) = hop.component else { return None };
+    let leg = Leg { place: i, link: &scenario.links[i], against: hop.against };
+    let scheduler = leg.queue()?.scheduler.as_ref().filter(|one| one.mechanism.traits.tree)?;
+    let Some(Value::Table(each)) = scheduler.values.get("each") else { return None };
+    each.get("ceil").or(each.get("rate")).map(legs::low)
 }
 
 /// How much may wait in a shaper.
@@ -598,13 +691,17 @@ fn room_of(stage: &Stage, group: &Group) -> f64 {
 /// How many packets of a group's TCP senders links and queues hold, and what holds them: the narrowest link.
 fn held_of_tcp(scenario: &Scenario, g: usize, group: &Group) -> (Server, f64) {
     let bits = 8.0 * group.traffic.iter().map(packet_of).fold(f64::INFINITY, f64::min).max(1.0);
-    let delay = (links_of(scenario, group).map(|(_, link)| time_on(link)).sum::<f64>()
+    let delay = (legs(scenario, group).map(time_on).sum::<f64>()
         + group.processing.as_ref().map_or(0.0, mean))
     .min(scenario.duration.seconds());
-    let Some((rate, i, link)) = narrowest(scenario, group) else { return (Server::Own(g), f64::INFINITY) };
-    let server = if link.per == Per::Shared { Server::Link(i) } else { Server::Own(g) };
-    let Some(queue) = &link.forward.queue else { return (server, f64::INFINITY) };
-    let waiting = match &queue.limit {
+    let Some((rate, leg)) = narrowest(scenario, group) else { return (Server::Own(g), f64::INFINITY) };
+    let link = leg.link;
+    let server = if link.per == Per::Shared { Server::Link(leg.place) } else { Server::Own(g) };
+    let Some(queue) = leg.queue() else { return (server, f64::INFINITY) };
+    let limits = queue.changes.iter().map(|(_, later)| &later.limit).chain([&queue.limit]);
+    let bits_in = |limit: &Option<Value>| limit.as_ref().map_or(f64::INFINITY, |l| bits_of(l, bits, rate));
+    let largest = limits.max_by(|a, b| bits_in(a).total_cmp(&bits_in(b))).unwrap_or(&queue.limit);
+    let waiting = match largest {
         Some(limit @ (Value::Packets(_) | Value::Bytes(_))) => {
             bits_of(limit, bits, rate) / bits * copies(link.per, group)
         }
@@ -631,7 +728,11 @@ fn samples(scenario: &Scenario, crossing: &Crossing) -> f64 {
         scenario.stages.iter().zip(&crossing.stages).map(|(stage, groups)| meet(stage.per, groups)).collect();
     // At every packet: what a link carries, or more, where datagrams flood it and are dropped.
     let loads = Loads::of(scenario);
-    let carried = |link: usize| rate(&scenario.links[link].forward).unwrap_or(0.0);
+    let carried = |place: usize| {
+        let tcp = |g: &usize| scenario.groups[*g].traffic.iter().any(|traffic| traffic.tcp.is_some());
+        let leg = Leg { place, link: &scenario.links[place], against: false };
+        leg.rates().filter(|_| crossing.links[place].iter().any(tcp)).map_or(0.0, |rates| rates.0)
+    };
     let of_link = |link: usize, which: Copies| {
         let number = if which == Copies::All { of_links[link] } else { 1.0 };
         (number, carried(link).max(loads.links[link] / of_links[link].max(1.0)))
@@ -641,7 +742,7 @@ fn samples(scenario: &Scenario, crossing: &Crossing) -> f64 {
         let groups = crossing.stages[stage].iter().map(|g| &scenario.groups[*g]);
         let tcp = groups.filter(|group| group.traffic.iter().any(|traffic| traffic.tcp.is_some()));
         let tcp =
-            tcp.map(|group| narrowest(scenario, group).map_or(0.0, |(rate, ..)| rate)).fold(0.0, f64::max);
+            tcp.map(|group| narrowest(scenario, group).map_or(0.0, |(rate, _)| rate)).fold(0.0, f64::max);
         (number, (tcp + loads.stages[stage]) / of_stages[stage].max(1.0))
     };
     let size = scenario
@@ -679,9 +780,19 @@ fn state_bytes(scenario: &Scenario, crossing: &Crossing) -> u64 {
         let users = u64::from(group.users);
         let flows = users * flows_per_user(group) as u64;
         total += flows * (size_of::<Connection>() + size_of::<Flow>() + 160) as u64 + users * 200;
+        let remembers = |kind: &str| matches!(kind, "ledbat" | "cubic" | "compound");
+        let boards = group.traffic.iter().filter(|traffic| {
+            traffic.tcp.as_ref().is_some_and(|tcp| remembers(tcp.congestion_control.mechanism.kind))
+        });
+        total += users * boards.map(|traffic| u64::from(traffic.flows())).sum::<u64>() * BOARD;
         let opens = group.traffic.iter().filter(|traffic| traffic.opens());
-        let live: f64 = opens.map(|traffic| live_flows(scenario, group, traffic)).sum();
-        total += (live.min(1e12) as u64) * LIVE_FLOW;
+        let live: f64 = opens.clone().map(|traffic| live_flows(scenario, group, traffic)).sum();
+        let asks = |traffic: &&Traffic| {
+            !matches!(traffic.spec.mechanism.kind, "short-flows" | "bulk" | "upload" | "ping")
+        };
+        let asked: f64 = opens.clone().filter(asks).map(|traffic| live_flows(scenario, group, traffic)).sum();
+        total += (live.min(1e12) as u64) * LIVE_FLOW + (asked.min(1e12) as u64) * (ASKED_FLOW - LIVE_FLOW);
+        total = total.saturating_add(group.traffic.iter().map(|one| of_users(scenario, group, one)).sum());
         if saves_metrics(group) {
             total += users * (group.traffic.len() * size_of::<Profile>()) as u64;
         }
@@ -703,6 +814,45 @@ fn state_bytes(scenario: &Scenario, crossing: &Crossing) -> u64 {
         }
     }
     total + (0..scenario.links.len()).map(|i| schedulers_bytes(scenario, i, &crossing.links[i])).sum::<u64>()
+}
+
+/// What the users of an application take beside their connections, and what stages remember of these.
+fn of_users(scenario: &Scenario, group: &Group, traffic: &Traffic) -> u64 {
+    let values = &traffic.spec.values;
+    let users = f64::from(group.users);
+    let most = |name: &str| values.get(name).map_or(0.0, high);
+    let each = match traffic.spec.mechanism.kind {
+        "has" => {
+            let remembered = match values.get("adaptation") {
+                Some(Value::Table(rule)) => rule.maybe("window").unwrap_or(0.0),
+                _ => 0.0,
+            };
+            let chunks = begins_for(scenario, traffic) / most("chunk").max(1e-9);
+            let rows = match values.get("sizes") {
+                Some(Value::ByteRows(rows)) => rows.iter().map(|row| 24.0 + 10.0 * row.len() as f64).sum(),
+                _ => 0.0,
+            };
+            VIEWER as f64 + CHUNK * chunks + 8.0 * remembered.min(chunks) + 1.5 * rows
+        }
+        "web" => 8.0 * most("objects"),
+        "ping" => {
+            let waits = begins_for(scenario, traffic).min(most("timeout"));
+            12.0 * waits / values.get("interval").map_or(f64::INFINITY, mean).max(1e-9)
+        }
+        _ => 0.0,
+    };
+    let seconds = begins_for(scenario, traffic).max(1e-9);
+    let come = come(scenario, group, traffic);
+    let accounts = group.path.iter().filter_map(|hop| match hop.component {
+        Component::Stage(i) => Some(&scenario.stages[i].spec),
+        Component::Link(_) => None,
+    });
+    let accounts = accounts.filter_map(|spec| {
+        let (_, bytes) = ACCOUNTS.iter().find(|(kind, _)| *kind == spec.mechanism.kind)?;
+        let idle = spec.values.get("idle").map_or(60.0, high);
+        Some(*bytes as f64 * come * (idle / seconds).min(1.0))
+    });
+    (users * each + accounts.sum::<f64>()).min(1e18) as u64
 }
 
 /// Of that, what the schedulers of a link's copies take that have a place for everybody, or for every slot of a hash.
@@ -736,7 +886,10 @@ fn schedulers_bytes(scenario: &Scenario, index: usize, crossing: &[usize]) -> u6
         let once = schedulers
             .map(|s| evenflow_queue::memory(s.mechanism.kind, &s.values, owners, comers))
             .sum::<u64>();
-        once * (1 + queue.changes.len() as u64)
+        // A tree's classes are made when somebody comes.
+        let tree = queue.scheduler.as_ref().is_some_and(|scheduler| scheduler.mechanism.traits.tree);
+        let later = queue.changes.len() as u64;
+        if tree { once + later * 4096 } else { once * (1 + later) }
     };
     copies * queues.map(of).sum::<u64>()
 }

@@ -13,7 +13,7 @@ use evenflow_transport::exposure::Cheat;
 use evenflow_transport::{Profile, Segment, Sender};
 
 use super::endpoints::keep_metrics;
-use super::{Engine, SEND_AT_ONCE, Wake};
+use super::{Engine, SEND_AT_ONCE, STOP_EVERY, Wake};
 use crate::events::{Rank, key};
 use crate::hosting::{Live, NONE};
 use crate::network::Flow;
@@ -108,6 +108,11 @@ impl Engine<'_> {
             self.calls.clear();
         }
         self.news.clear();
+        // An adaptation rule may search for milliseconds: the loop looks before the next event.
+        if self.is_stopped() {
+            self.events |= STOP_EVERY - 1;
+            self.cut = true;
+        }
     }
 
     fn carry_out(&mut self, application: u32, call: Call, now: Time) {

@@ -693,3 +693,30 @@ groups.a = {{ users = 1, path = ["wan"], traffic = {{ kind = "bulk" }}, tcp = {{
     assert!(kept.1 > 6.0, "{kept:?}");
     assert!(reordered.0 > 10.0 && reordered.1 < kept.1 / 3.0, "{reordered:?}");
 }
+
+/// A rule's clock of microseconds does not hold up a link that is silent for days, and what it comes to is the same.
+#[test]
+fn a_silent_link_costs_no_strikes() {
+    for queue in [
+        r#"{ kind = "pie", period = "1 us" }"#,
+        r#"{ kind = "pie", period = "1 us", latency = "departure-rate" }"#,
+        r#"{ kind = "rem", period = "1 us" }"#,
+        r#"{ kind = "load-based", interval = "10 us" }"#,
+        r#"{ kind = "load-based", interval = "10 us", window = "sliding", count = "departures" }"#,
+    ] {
+        let text = format!(
+            r#"
+duration = "1e6 s"
+links.l = {{ rate = "10 Mbit/s", delay = "5 ms", queue = {queue} }}
+groups.g = {{ users = 1, path = ["l"], traffic = {{ kind = "cbr", rate = "1 bit/s" }} }}
+"#
+        );
+        // 10^12 strikes one by one would take hours.
+        let (fast, by_events) = (run_by(&text, 1, false), run_by(&text, 1, true));
+        assert_eq!(
+            fast.number("links.l.arrived_packets"),
+            by_events.number("links.l.arrived_packets"),
+            "{queue}"
+        );
+    }
+}
