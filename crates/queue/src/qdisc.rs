@@ -284,7 +284,16 @@ impl Qdisc {
     }
 
     /// Lets the rule's clock strike up to and including `now`; nothing has changed since the last call.
+    #[inline]
     pub fn advance(&mut self, now: Time) {
+        if self.gate.rule.next_tick() <= now {
+            self.strike(now);
+        }
+    }
+
+    /// Apart, so that packets between two strikes keep their registers.
+    #[inline(never)]
+    fn strike(&mut self, now: Time) {
         let mut strikes = 0_u32;
         while self.gate.rule.next_tick() <= now {
             let at = self.gate.rule.next_tick();

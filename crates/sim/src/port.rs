@@ -252,6 +252,15 @@ impl Fifo {
     /// `now`. The transmitter is free at `free`.
     #[inline]
     pub fn advance(&mut self, now: Time, free: Time, window: &Window) {
+        if self.gate.rule.next_tick() <= now {
+            self.strike(now, free, window);
+        }
+        self.release(now, window);
+    }
+
+    /// Apart, so that packets between two strikes keep their registers.
+    #[inline(never)]
+    fn strike(&mut self, now: Time, free: Time, window: &Window) {
         let mut strikes = 0_u32;
         while self.gate.rule.next_tick() <= now {
             let at = self.gate.rule.next_tick();
@@ -265,7 +274,6 @@ impl Fifo {
                 self.gate.rule.rest(&seen, now.min(next));
             }
         }
-        self.release(now, window);
     }
 
     /// Forgets packets whose transmission has begun by `now`.

@@ -942,8 +942,8 @@ class BandwidthManager(Table):
             or MPD file; default: absent: shares are equal; at least 1)
         margin: Times which a level's bitrate is given. (number; default: 1.1; more than 0, at most 1000000)
         session: A session is a user with open connections, or each connection. (one of user, flow; default: user)
-        ceil: What a session may have with what others leave. (rate; default: absent: its share: it never borrows; at
-            least 1)
+        ceil: What a session may have with what others leave; its share at the least. (rate; default: absent: its
+            share: it never borrows; at least 1)
         burst: Depth of the buckets of a session's rate and ceiling. (bytes; default: absent: what comes in a tick,
             and a packet, as tc has it; at least 1)
         change: Whether classes are changed in place, or those of all open sessions deleted, with what waits, and made
