@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ScenarioError
-
 from .base import LARGEST_SEED, File, Json, Settings, app, examples, load, place, print_json, stem
 
 if TYPE_CHECKING:
