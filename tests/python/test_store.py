@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import signal
+import socket
 import sqlite3
 import struct
 import subprocess
@@ -110,6 +111,54 @@ def test_damaged_series_are_thrown_away(store: Store, damage: str) -> None:
         file.unlink()
     assert store.get("k") is None
     assert store.recomputed == 1
+
+
+@pytest.mark.parametrize("what", ["pipe", "device", "folder", "loop", "socket"])
+def test_what_is_no_file_in_the_place_of_series_is_replaced(store: Store, what: str) -> None:
+    """A pipe would be waited for, and /dev/zero never ends."""
+    kept = store.put("k", "s", 1, result(series=True))
+    path = store.folder / "series" / "k" / "k.npz"
+    path.unlink()
+    if what == "pipe":
+        os.mkfifo(path)
+    elif what == "folder":
+        path.mkdir()
+        (path / "mine").write_text("kept")
+    elif what == "socket":
+        with contextlib.chdir(path.parent), contextlib.closing(socket.socket(socket.AF_UNIX)) as made:
+            made.bind(path.name)
+    else:
+        path.symlink_to("/dev/zero" if what == "device" else path)
+    with pytest.raises(StoreError, match="cannot be read"):
+        _ = kept.raw_series
+    assert store.get("k") is None
+    assert store.recomputed == 1
+    store.put("k", "s", 1, result(series=True))
+    found = store.get("k")
+    assert found is not None
+    assert found.raw_series == SERIES
+    assert (path.with_name("k.npz.damaged-1") / "mine").exists() == (what == "folder")
+    assert len(store.warnings) == (what == "folder")
+
+
+@pytest.mark.parametrize("owner", [".", "..", "../../x", "", "a/b", "a" * 300, "nul\0", "\udcff", "é", 7, 2.5, b"\xff"])
+def test_an_owner_that_is_no_id_is_dead(store: Store, owner: object) -> None:
+    """Nor is a file outside of the folder of owners touched."""
+    outside = store.folder.parent / "x"
+    outside.write_text("{}")
+    store.close()
+    if isinstance(owner, str) and "\udcff" in owner:
+        owner = sqlite3.Binary(owner.encode(errors="surrogateescape"))
+    with contextlib.closing(sqlite3.connect(store.folder / "runs.sqlite3")) as db, db:
+        db.execute("INSERT INTO claims VALUES ('k', ?)", (owner,))
+        db.execute("INSERT INTO owners VALUES (?, 0)", (owner,))
+    with Store(store.folder) as again:
+        assert again.claim(["k"], 1).mine == ["k"]
+    with contextlib.closing(sqlite3.connect(store.folder / "runs.sqlite3")) as db, db:
+        db.execute("INSERT INTO claims VALUES ('l', ?)", (owner,))
+    with Store(store.folder) as again:
+        assert again.claim(["k", "l"], 2).mine == ["k", "l"]
+    assert outside.exists()
 
 
 def test_a_database_that_is_none_is_moved_aside(work: Path, fake: ModuleType, caplog: pytest.LogCaptureFixture) -> None:
@@ -666,13 +715,16 @@ def test_a_whole_store_of_another_version_or_program_is_refused_untouched(
     store.folder.chmod(0o755)
 
 
+@pytest.mark.parametrize("name", ["runs.sqlite3", "runs.sqlite3-journal", "runs.sqlite3-wal"])
 @pytest.mark.parametrize("what", ["folder", "pipe"])
-def test_what_is_no_file_is_said_to_be_none(work: Path, fake: ModuleType, what: str) -> None:
-    (work / "store").mkdir()
+def test_what_is_no_file_is_said_to_be_none(work: Path, fake: ModuleType, what: str, name: str) -> None:
+    Store(work / "store").close()
+    path = work / "store" / name
+    path.unlink(missing_ok=True)
     if what == "folder":
-        (work / "store" / "runs.sqlite3").mkdir()
+        path.mkdir()
     else:
-        os.mkfifo(work / "store" / "runs.sqlite3")
+        os.mkfifo(path)
     with pytest.raises(StoreError, match="is no file"):
         Store(work / "store")
 

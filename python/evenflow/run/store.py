@@ -43,6 +43,7 @@ from .files import (
     csv_bytes,
     full,
     make_folder,
+    open_ordinary,
     out_of_space,
     prepare,
     reason,
@@ -715,9 +716,7 @@ class Store:
 
     def _move_aside(self) -> Path:
         """Give the damaged database another name, with its log. Only under the exclusive lock."""
-        number = 1
-        while (aside := self._file.with_name(f"{self._file.name}.damaged-{number}")).exists():
-            number += 1
+        aside = _aside(self._file)
         try:
             for suffix in _BESIDE:
                 with contextlib.suppress(FileNotFoundError):
@@ -733,6 +732,9 @@ class Store:
             f"The store {self._file} was damaged; it is kept as {aside.name}. "
             f"{rest or 'Its'}{'the others are' if rest else ' runs are'} computed again."
         )
+        self._warn(message)
+
+    def _warn(self, message: str) -> None:
         self.warnings.append(message)
         logging.getLogger("evenflow").warning(message)
 
@@ -800,15 +802,15 @@ class Store:
     # --- sentences
 
     def _require_a_file(self) -> None:
-        """A folder or a pipe in the database's place would be waited for, or be called a full disk."""
-        try:
-            mode = self._file.stat().st_mode
-        except OSError:
-            return
-        if not stat.S_ISREG(mode):
-            raise StoreError(
-                f"The store {self._file} is no file. Name another folder with the environment variable {ENVIRONMENT}."
-            )
+        """A folder or a pipe in the place of a database's file would be waited for, or be called a full disk."""
+        for suffix in _BESIDE:
+            path = Path(f"{self._file}{suffix}")
+            try:
+                mode = path.stat().st_mode
+            except OSError:
+                continue
+            if not stat.S_ISREG(mode):
+                raise StoreError(f"The store {path} is no file. {_ANOTHER}")
 
     def _refused(self, error: OSError, path: Path) -> StoreError:
         """What the system says of a file of the store: the one that it names, else this one."""
@@ -874,8 +876,21 @@ class Store:
                 with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
                     np.lib.format.write_array(member, both, allow_pickle=False)
         data = buffer.getbuffer()
-        write_whole(self._series_file(key), data, _ANOTHER)
+        path = self._series_file(key)
+        self._clear(path)
+        write_whole(path, data, _ANOTHER)
         return hashlib.sha256(data).hexdigest()
+
+    def _clear(self, path: Path) -> None:
+        """Give a folder in a file's place another name; files, links and pipes are replaced anyway."""
+        if not os.path.isdir(path) or os.path.islink(path):
+            return
+        aside = _aside(path)
+        try:
+            os.replace(path, aside)
+        except OSError as error:
+            raise StoreError(f"The folder {path} is in the way and cannot be moved: {reason(error)}.") from None
+        self._warn(f"The folder {path} was in the place of a file of series; it is kept as {aside.name}.")
 
     def _series(self, key: str, sha256: str | None) -> Mapping[str, tuple[bytes, bytes]] | None:
         """The series of a run, to be read when somebody looks; None if the file is not what was written."""
@@ -883,7 +898,7 @@ class Store:
             return {}
         path = self._series_file(key)
         try:
-            with path.open("rb") as file:
+            with open_ordinary(path) as file:
                 found = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError:
             return None
@@ -906,7 +921,7 @@ class SeriesFile(Mapping[str, tuple[bytes, bytes]]):
 
     def _index(self) -> dict[str, int]:
         if self._starts is None:
-            with self._readable(), zipfile.ZipFile(self.path) as file:
+            with self._readable(), open_ordinary(self.path) as opened, zipfile.ZipFile(opened) as file:
                 self._starts = {i.filename.removesuffix(".npy"): i.header_offset for i in file.infolist()}
         return self._starts
 
@@ -924,7 +939,7 @@ class SeriesFile(Mapping[str, tuple[bytes, bytes]]):
         import numpy as np
 
         start = self._index()[name]
-        with self._readable(), self.path.open("rb") as file:
+        with self._readable(), open_ordinary(self.path) as file:
             file.seek(start)
             header = file.read(30)
             if len(header) < 30 or header[:4] != b"PK\x03\x04" or header[8:10] != b"\x00\x00":
@@ -968,6 +983,14 @@ def _connected(file: Path, mode: str) -> sqlite3.Connection:
     # Texts are judged by their checksum, so that a flipped bit in one is damage like any other.
     db.text_factory = lambda text: text.decode("utf-8", "replace")
     return db
+
+
+def _aside(path: Path) -> Path:
+    """A free name for what is damaged."""
+    number = 1
+    while os.path.lexists(aside := path.with_name(f"{path.name}.damaged-{number}")):
+        number += 1
+    return aside
 
 
 def _identity(file: Path) -> Identity | None:
