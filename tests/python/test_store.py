@@ -314,6 +314,16 @@ def test_an_unusable_folder_is_a_sentence(work: Path, fake: ModuleType) -> None:
         Store(work / "file" / "store")
 
 
+@pytest.mark.parametrize("leads", ["none", "store", "file"])
+@pytest.mark.parametrize("below", ["", "more"])
+def test_a_link_that_leads_nowhere_is_said_to(work: Path, fake: ModuleType, leads: str, below: str) -> None:
+    (work / "file").write_text("in the way")
+    (work / "store").symlink_to(work / leads)
+    says = "Not a directory" if leads == "file" else "the link leads nowhere"
+    with pytest.raises(StoreError, match=f"cannot be made: {says}"):
+        Store(work / "store" / below)
+
+
 @pytest.mark.parametrize(
     ("name", "what", "says"),
     [
@@ -321,7 +331,8 @@ def test_an_unusable_folder_is_a_sentence(work: Path, fake: ModuleType) -> None:
         ("store.lock", "dangling", "No such file or directory"),
         ("store.lock", "loop", "Too many levels of symbolic links"),
         ("owners", "file", "Not a directory"),
-        ("owners", "dangling", "Not a directory"),
+        ("owners", "dangling", "the link leads nowhere"),
+        ("series", "loop", "the link leads nowhere"),
         ("series", "file", "Not a directory"),
     ],
 )

@@ -179,6 +179,8 @@ def make_folder(folder: Path) -> None:
     with contextlib.suppress(FileExistsError):
         folder.mkdir()
     if not folder.is_dir():
+        if os.path.islink(folder) and not os.path.exists(folder):
+            raise FileNotFoundError(errno.ENOENT, "the link leads nowhere", str(folder))
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
     sync_folder(folder.parent)
 
