@@ -459,6 +459,66 @@ def test_tables_that_are_not_those_written_are_replaced(store: Store, damage: st
         assert again.claim(["other"], 1).mine == ["other"]
 
 
+def changed_schema(store: Store, statements: list[str]) -> None:
+    """Six runs, something carried and a claim, then the database changed from outside."""
+    for seed in range(6):
+        store.put(f"key{seed}", "same", seed, result(seed))
+    store.carry([("later", "key1")], {"to": "t", "from": "f"})
+    store.close()
+    with contextlib.closing(sqlite3.connect(store.folder / "runs.sqlite3")) as db, db:
+        for statement in statements:
+            db.execute(statement)
+
+
+def all_rescued(store: Store) -> None:
+    with Store(store.folder) as again:
+        assert len(again.warnings) == 1
+        assert "6 of its runs were whole and are kept" in again.warnings[0]
+        assert again.get("later") is not None
+        again.put_all([(f"new{seed}", "same", seed, result(seed)) for seed in range(2)])
+        assert again.claim(["other"], 1).mine == ["other"]
+    with Store(store.folder) as third:
+        assert third.warnings == []
+        assert all(third.get(key) is not None for key in (*(f"key{seed}" for seed in range(6)), "new0", "new1"))
+        assert third.provenance("t") == [{"to": "t", "from": "f"}]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TRIGGER j BEFORE INSERT ON runs BEGIN SELECT raise(ignore); END",
+        "CREATE TRIGGER j AFTER INSERT ON runs BEGIN DELETE FROM runs WHERE key = new.key; END",
+        "CREATE UNIQUE INDEX j ON claims(owner)",
+        "CREATE INDEX j ON runs(scenario_hash)",
+        "CREATE VIEW j AS SELECT * FROM runs",
+        "CREATE VIEW j AS SELECT * FROM nowhere",
+    ],
+)
+def test_what_was_added_to_the_tables_loses_no_run(store: Store, statement: str) -> None:
+    """A trigger or an index may drop rows without a word."""
+    changed_schema(store, [statement])
+    all_rescued(store)
+
+
+def test_an_index_that_allows_one_run_of_a_scenario_loses_no_more(store: Store) -> None:
+    store.put("k", "same", 1, result())
+    store.close()
+    with contextlib.closing(sqlite3.connect(store.folder / "runs.sqlite3")) as db, db:
+        db.execute("CREATE UNIQUE INDEX j ON runs(scenario_hash)")
+    with Store(store.folder) as again:
+        again.put_all([(f"key{seed}", "same", seed, result(seed)) for seed in range(6)])
+        assert len(again) == 7
+
+
+@pytest.mark.parametrize("table", ["claims", "runs"])
+@pytest.mark.parametrize("column", ["name", "tbl_name", "type", "sql"])
+@pytest.mark.parametrize("value", ["x'ff'", "'other'", "NULL", "7", "CAST(x'ff' AS TEXT)"])
+def test_a_damaged_line_of_the_schema_costs_no_run(store: Store, table: str, column: str, value: str) -> None:
+    change = f"UPDATE sqlite_master SET {column} = {value} WHERE name = '{table}'"
+    changed_schema(store, ["PRAGMA writable_schema = ON", change])
+    all_rescued(store)
+
+
 def test_damage_found_in_the_middle(store: Store) -> None:
     store.put("k", "s", 1, result())
     with sqlite3.connect(store.folder / "runs.sqlite3") as db:
