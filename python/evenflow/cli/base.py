@@ -278,8 +278,10 @@ _SHOWN_AS = {
 
 def _shown_as(error: UnicodeError) -> tuple[str, int]:
     assert isinstance(error, UnicodeEncodeError)
+    from ..words import shown
+
     lacking = error.object[error.start : error.end]
-    return "".join(_SHOWN_AS.get(c, "?" if c.isprintable() else f"\\x{ord(c):02x}") for c in lacking), error.end
+    return "".join(_SHOWN_AS.get(c, "?" if c.isprintable() else shown(c)) for c in lacking), error.end
 
 
 codecs.register_error("evenflow", _shown_as)
