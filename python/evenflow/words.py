@@ -73,12 +73,7 @@ def listed(names: list[str] | tuple[str, ...]) -> str:
 def clean(text: object) -> str:
     """A text from a file, for a terminal: control characters, which may move the cursor or colour what follows, are
     shown and do nothing."""
-    return "".join(
-        character
-        if character == "\n" or unicodedata.category(character) not in ("Cc", "Cf", "Cs")
-        else shown(character)
-        for character in str(text)
-    )
+    return "".join(shown(c) if c != "\n" and unicodedata.category(c) in ("Cc", "Cf", "Cs") else c for c in str(text))
 
 
 def shown(character: str) -> str:

@@ -530,3 +530,16 @@ def test_names_of_files_that_are_no_utf8(work: Path, monkeypatch: pytest.MonkeyP
     gone = cli("run", f"{odd}{odd}.toml")
     assert gone.code == 2
     assert gone.err.startswith("evenflow: f\\xfff\\xff.toml: 1 error")
+
+
+@pytest.mark.parametrize("backend", ["nosuch", "module://nosuch", "qtagg"])
+def test_a_backend_that_matplotlib_does_not_know(work: Path, backend: str) -> None:
+    """Figures go to files: what shows them on a screen is not asked for."""
+    (work / "small.toml").write_text(SMALL, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "evenflow", "plot", "small.toml"],
+        env=environment(MPLBACKEND=backend),
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -10,7 +10,7 @@ import re
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -291,4 +291,30 @@ def complain(message: str) -> None:
     """A message on standard error, under the program's name."""
     from ..words import clean
 
-    print(f"evenflow: {clean(message)}", file=sys.stderr)
+    with errors_written():
+        print(f"evenflow: {clean(message)}", file=sys.stderr)
+
+
+@contextlib.contextmanager
+def errors_written() -> Iterator[None]:
+    """Go on where standard error cannot be written, as on a full disk: the exit code still tells.
+
+    Raises:
+        BrokenPipeError: its reader left.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError:
+        let_go(sys.stderr)
+
+
+def let_go(*streams: TextIO) -> None:
+    """What streams have still to write goes nowhere: Python would try again at its end, and complain."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in streams:
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
