@@ -73,24 +73,28 @@ def listed(names: list[str] | tuple[str, ...]) -> str:
 def clean(text: object) -> str:
     """A text from a file, for a terminal: control characters, which may move the cursor or colour what follows, are
     shown and do nothing."""
-    return "".join(
-        character if character == "\n" or unicodedata.category(character) not in ("Cc", "Cf") else _shown(character)
-        for character in str(text)
-    )
+    return "".join(shown(c) if c != "\n" and unicodedata.category(c) in ("Cc", "Cf", "Cs") else c for c in str(text))
 
 
-def _shown(character: str) -> str:
-    return " " if character == "\t" else f"\\x{ord(character):02x}"
+def shown(character: str) -> str:
+    """A character that no terminal shows, by its number. A byte of a file's name that is no UTF-8, which Python keeps
+    as half of a pair, is that byte."""
+    number = ord(character)
+    if 0xDC80 <= number <= 0xDCFF:
+        number -= 0xDC00
+    return " " if character == "\t" else f"\\x{number:02x}"
 
 
 CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 """Control characters that are no blanks and no ends of lines: no text of ours has them, names from files may."""
 _CONTROL = re.compile(CONTROL)
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 def html_page(text: str) -> str:
-    """A page without control characters, which HTML does not allow; a sign stands in their place."""
-    return _CONTROL.sub("\ufffd", text)
+    """A page without control characters, which HTML does not allow; a sign stands in their place. What is no UTF-8 in
+    a file's name is shown by its number."""
+    return _HALF.sub(lambda found: shown(found[0]), _CONTROL.sub("\ufffd", text))
 
 
 def html_table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]], below: str = "") -> str:

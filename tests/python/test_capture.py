@@ -182,6 +182,32 @@ def test_the_command(cli: Any, tmp_path: Path) -> None:
     assert cli("trace", str(file), "--at", "strat").code == 2
 
 
+@pytest.mark.parametrize(
+    ("group", "traffic"),
+    [("a", 'kind = "bulk"'), ("2-a_b", 'kind = "bulk"'), ("web", 'kind = "web", page_size = "64 KiB", pages = 3')],
+)
+def test_without_a_flow_one_is_chosen(cli: Any, tmp_path: Path, group: str, traffic: str) -> None:
+    """Of a group whose flows are opened on the way, all of its first user's."""
+    file = tmp_path / "net.toml"
+    file.write_text(
+        'duration = "5 s"\n[links.l]\nrate = "10 Mbit/s"\ndelay = "5 ms"\n'
+        f'[groups.{group}]\nusers = 2\npath = ["l"]\ntraffic = {{ {traffic} }}\n'
+    )
+    out = tmp_path / "flow.pcapng"
+    done = cli("trace", str(file), "--out", str(out))
+    assert done.code == 0, done.err
+    assert len(packets(out.read_bytes())) > 10
+
+
+@pytest.mark.parametrize("wrong", ["groups = 3", "record = 3", "record = { trace = 3 }"])
+def test_a_wrong_file_without_a_flow_is_a_sentence(cli: Any, tmp_path: Path, wrong: str) -> None:
+    file = tmp_path / "net.toml"
+    file.write_text(wrong)
+    done = cli("trace", str(file))
+    assert done.code == 2
+    assert wrong.split()[0] in done.err
+
+
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed (sudo apt-get install tshark)")
 def test_tshark_reads_gtp_u(tmp_path: Path) -> None:
     chosen = tunnelled(tmp_path)

@@ -460,6 +460,15 @@ class TestDask:
         with pytest.raises(EvenflowError, match="no answer within"), workers("dask://nowhere:8786"):
             pass
 
+    @posix
+    def test_term_says_nothing(self, work: Path, small: Path) -> None:
+        """What is left of semaphores is removed without a warning of Python's."""
+        process = spawn("study", small, "--replications", 20_000, "--on", "dask-local:2", cwd=work)
+        until(lambda: count(work / "out" / "store") > 0)
+        process.terminate()
+        _, err = process.communicate(timeout=60)
+        assert (process.returncode, err) == (-signal.SIGTERM, "")
+
     def test_more_workers_than_fit_are_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from evenflow.run import on_dask
 

@@ -102,3 +102,20 @@ def test_a_connection_of_ours_that_breaks_is_no_reader(cli: object, monkeypatch:
 
     monkeypatch.setattr(looking, "_listed", broken)
     assert invoke(["list"]) == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full: run it on Linux")
+@pytest.mark.parametrize("streams", ["2> /dev/full", "> /dev/full 2> /dev/full"])
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("run",), 2),
+        (("run", "--nonsense"), 2),
+        (("nonsense",), 2),
+        (("run", "gone.toml"), 2),
+        (("run", "small.toml", "--out", "small.toml/x"), 1),
+    ],
+)
+def test_a_full_disk_for_messages(work: Path, arguments: tuple[str, ...], code: int, streams: str) -> None:
+    """The code tells what the message cannot."""
+    assert shell(work, streams, *arguments) == (code, "", "")

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import signal
+import socket
 import sqlite3
 import struct
 import subprocess
@@ -110,6 +111,54 @@ def test_damaged_series_are_thrown_away(store: Store, damage: str) -> None:
         file.unlink()
     assert store.get("k") is None
     assert store.recomputed == 1
+
+
+@pytest.mark.parametrize("what", ["pipe", "device", "folder", "loop", "socket"])
+def test_what_is_no_file_in_the_place_of_series_is_replaced(store: Store, what: str) -> None:
+    """A pipe would be waited for, and /dev/zero never ends."""
+    kept = store.put("k", "s", 1, result(series=True))
+    path = store.folder / "series" / "k" / "k.npz"
+    path.unlink()
+    if what == "pipe":
+        os.mkfifo(path)
+    elif what == "folder":
+        path.mkdir()
+        (path / "mine").write_text("kept")
+    elif what == "socket":
+        with contextlib.chdir(path.parent), contextlib.closing(socket.socket(socket.AF_UNIX)) as made:
+            made.bind(path.name)
+    else:
+        path.symlink_to("/dev/zero" if what == "device" else path)
+    with pytest.raises(StoreError, match="cannot be read"):
+        _ = kept.raw_series
+    assert store.get("k") is None
+    assert store.recomputed == 1
+    store.put("k", "s", 1, result(series=True))
+    found = store.get("k")
+    assert found is not None
+    assert found.raw_series == SERIES
+    assert (path.with_name("k.npz.damaged-1") / "mine").exists() == (what == "folder")
+    assert len(store.warnings) == (what == "folder")
+
+
+@pytest.mark.parametrize("owner", [".", "..", "../../x", "", "a/b", "a" * 300, "nul\0", "\udcff", "é", 7, 2.5, b"\xff"])
+def test_an_owner_that_is_no_id_is_dead(store: Store, owner: object) -> None:
+    """Nor is a file outside of the folder of owners touched."""
+    outside = store.folder.parent / "x"
+    outside.write_text("{}")
+    store.close()
+    if isinstance(owner, str) and "\udcff" in owner:
+        owner = sqlite3.Binary(owner.encode(errors="surrogateescape"))
+    with contextlib.closing(sqlite3.connect(store.folder / "runs.sqlite3")) as db, db:
+        db.execute("INSERT INTO claims VALUES ('k', ?)", (owner,))
+        db.execute("INSERT INTO owners VALUES (?, 0)", (owner,))
+    with Store(store.folder) as again:
+        assert again.claim(["k"], 1).mine == ["k"]
+    with contextlib.closing(sqlite3.connect(store.folder / "runs.sqlite3")) as db, db:
+        db.execute("INSERT INTO claims VALUES ('l', ?)", (owner,))
+    with Store(store.folder) as again:
+        assert again.claim(["k", "l"], 2).mine == ["k", "l"]
+    assert outside.exists()
 
 
 def test_a_database_that_is_none_is_moved_aside(work: Path, fake: ModuleType, caplog: pytest.LogCaptureFixture) -> None:
@@ -265,6 +314,16 @@ def test_an_unusable_folder_is_a_sentence(work: Path, fake: ModuleType) -> None:
         Store(work / "file" / "store")
 
 
+@pytest.mark.parametrize("leads", ["none", "store", "file"])
+@pytest.mark.parametrize("below", ["", "more"])
+def test_a_link_that_leads_nowhere_is_said_to(work: Path, fake: ModuleType, leads: str, below: str) -> None:
+    (work / "file").write_text("in the way")
+    (work / "store").symlink_to(work / leads)
+    says = "Not a directory" if leads == "file" else "the link leads nowhere"
+    with pytest.raises(StoreError, match=f"cannot be made: {says}"):
+        Store(work / "store" / below)
+
+
 @pytest.mark.parametrize(
     ("name", "what", "says"),
     [
@@ -272,7 +331,8 @@ def test_an_unusable_folder_is_a_sentence(work: Path, fake: ModuleType) -> None:
         ("store.lock", "dangling", "No such file or directory"),
         ("store.lock", "loop", "Too many levels of symbolic links"),
         ("owners", "file", "Not a directory"),
-        ("owners", "dangling", "Not a directory"),
+        ("owners", "dangling", "the link leads nowhere"),
+        ("series", "loop", "the link leads nowhere"),
         ("series", "file", "Not a directory"),
     ],
 )
@@ -397,6 +457,66 @@ def test_tables_that_are_not_those_written_are_replaced(store: Store, damage: st
         assert len(again.warnings) == 1
         again.put("k", "s", 1, result())
         assert again.claim(["other"], 1).mine == ["other"]
+
+
+def changed_schema(store: Store, statements: list[str]) -> None:
+    """Six runs, something carried and a claim, then the database changed from outside."""
+    for seed in range(6):
+        store.put(f"key{seed}", "same", seed, result(seed))
+    store.carry([("later", "key1")], {"to": "t", "from": "f"})
+    store.close()
+    with contextlib.closing(sqlite3.connect(store.folder / "runs.sqlite3")) as db, db:
+        for statement in statements:
+            db.execute(statement)
+
+
+def all_rescued(store: Store) -> None:
+    with Store(store.folder) as again:
+        assert len(again.warnings) == 1
+        assert "6 of its runs were whole and are kept" in again.warnings[0]
+        assert again.get("later") is not None
+        again.put_all([(f"new{seed}", "same", seed, result(seed)) for seed in range(2)])
+        assert again.claim(["other"], 1).mine == ["other"]
+    with Store(store.folder) as third:
+        assert third.warnings == []
+        assert all(third.get(key) is not None for key in (*(f"key{seed}" for seed in range(6)), "new0", "new1"))
+        assert third.provenance("t") == [{"to": "t", "from": "f"}]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TRIGGER j BEFORE INSERT ON runs BEGIN SELECT raise(ignore); END",
+        "CREATE TRIGGER j AFTER INSERT ON runs BEGIN DELETE FROM runs WHERE key = new.key; END",
+        "CREATE UNIQUE INDEX j ON claims(owner)",
+        "CREATE INDEX j ON runs(scenario_hash)",
+        "CREATE VIEW j AS SELECT * FROM runs",
+        "CREATE VIEW j AS SELECT * FROM nowhere",
+    ],
+)
+def test_what_was_added_to_the_tables_loses_no_run(store: Store, statement: str) -> None:
+    """A trigger or an index may drop rows without a word."""
+    changed_schema(store, [statement])
+    all_rescued(store)
+
+
+def test_an_index_that_allows_one_run_of_a_scenario_loses_no_more(store: Store) -> None:
+    store.put("k", "same", 1, result())
+    store.close()
+    with contextlib.closing(sqlite3.connect(store.folder / "runs.sqlite3")) as db, db:
+        db.execute("CREATE UNIQUE INDEX j ON runs(scenario_hash)")
+    with Store(store.folder) as again:
+        again.put_all([(f"key{seed}", "same", seed, result(seed)) for seed in range(6)])
+        assert len(again) == 7
+
+
+@pytest.mark.parametrize("table", ["claims", "runs"])
+@pytest.mark.parametrize("column", ["name", "tbl_name", "type", "sql"])
+@pytest.mark.parametrize("value", ["x'ff'", "'other'", "NULL", "7", "CAST(x'ff' AS TEXT)"])
+def test_a_damaged_line_of_the_schema_costs_no_run(store: Store, table: str, column: str, value: str) -> None:
+    change = f"UPDATE sqlite_master SET {column} = {value} WHERE name = '{table}'"
+    changed_schema(store, ["PRAGMA writable_schema = ON", change])
+    all_rescued(store)
 
 
 def test_damage_found_in_the_middle(store: Store) -> None:
@@ -666,13 +786,16 @@ def test_a_whole_store_of_another_version_or_program_is_refused_untouched(
     store.folder.chmod(0o755)
 
 
+@pytest.mark.parametrize("name", ["runs.sqlite3", "runs.sqlite3-journal", "runs.sqlite3-wal"])
 @pytest.mark.parametrize("what", ["folder", "pipe"])
-def test_what_is_no_file_is_said_to_be_none(work: Path, fake: ModuleType, what: str) -> None:
-    (work / "store").mkdir()
+def test_what_is_no_file_is_said_to_be_none(work: Path, fake: ModuleType, what: str, name: str) -> None:
+    Store(work / "store").close()
+    path = work / "store" / name
+    path.unlink(missing_ok=True)
     if what == "folder":
-        (work / "store" / "runs.sqlite3").mkdir()
+        path.mkdir()
     else:
-        os.mkfifo(work / "store" / "runs.sqlite3")
+        os.mkfifo(path)
     with pytest.raises(StoreError, match="is no file"):
         Store(work / "store")
 

@@ -503,3 +503,43 @@ def test_an_error_beside_the_sweep_keeps_its_path(cli: Cli, work: Path) -> None:
     said = refused(cli, "study", "beside.toml")
     assert "groups.g.users" in said
     assert "sweep" not in said
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are no bytes elsewhere: run it on Linux")
+def test_names_of_files_that_are_no_utf8(work: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
+    """They work, and what is no letter of them is shown by its number."""
+    odd = os.fsdecode(b"f\xff")
+    series = '\n[record]\nseries = [{ of = "links.bottleneck.queue.packets", every = "100 ms" }]\n'
+    (work / f"{odd}.toml").write_text(SMALL + series, encoding="utf-8")
+    monkeypatch.setenv("EVENFLOW_STORE", os.fsdecode(b"x\xffy"))
+    for command in (
+        ("check", f"{odd}.toml"),
+        ("run", f"{odd}.toml", "--out", "o"),
+        ("run", f"{odd}.toml", "--out", odd),
+        ("study", f"{odd}.toml", "--replications", 2),
+        ("plot", f"{odd}.toml"),
+        ("plot", f"out/{odd}"),
+        ("plot", odd),
+        ("trace", f"{odd}.toml", "--json"),
+        ("theory", f"{odd}.toml", "--out", f"out/{odd}"),
+    ):
+        done = cli(*command)
+        assert done.code == 0, (command, done.err)
+    assert (work / os.fsdecode(b"x\xffy") / "runs.sqlite3").exists()
+    assert "f\\xff.toml" in (work / "out" / odd / "report.html").read_text(encoding="utf-8")
+    gone = cli("run", f"{odd}{odd}.toml")
+    assert gone.code == 2
+    assert gone.err.startswith("evenflow: f\\xfff\\xff.toml: 1 error")
+
+
+@pytest.mark.parametrize("backend", ["nosuch", "module://nosuch", "qtagg"])
+def test_a_backend_that_matplotlib_does_not_know(work: Path, backend: str) -> None:
+    """Figures go to files: what shows them on a screen is not asked for."""
+    (work / "small.toml").write_text(SMALL, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "evenflow", "plot", "small.toml"],
+        env=environment(MPLBACKEND=backend),
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -74,6 +74,11 @@ def test_a_table_escapes_what_it_shows_and_its_first_column_heads_rows() -> None
     assert "smaller" not in words.html_table("a", [""], [["b"]])
 
 
+def test_bytes_of_names_that_are_no_utf8_are_shown_by_their_numbers() -> None:
+    assert words.clean(b"f\xff\x80.toml".decode(errors="surrogateescape")) == r"f\xff\x80.toml"
+    assert words.html_page("<p>f\udcff \ud800\x1b</p>") == "<p>f\\xff \\xd800\ufffd</p>"
+
+
 def test_control_characters_are_shown_and_do_nothing() -> None:
     assert words.clean("a\tb\nc\x1b[31m\u202e") == "a b\nc\\x1b[31m\\x202e"
     assert words.html_page("a\x07b\tc") == "a\ufffdb\tc"

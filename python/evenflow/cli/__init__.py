@@ -7,18 +7,17 @@ Everything heavy is imported inside the commands, so that `--help` answers at on
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import select
 import sys
-from typing import TYPE_CHECKING, Annotated, NoReturn, TextIO
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from .. import interrupts
 from ..errors import EvenflowError, Interrupted, is_panic, nearest
-from .base import app, complain, open_streams, with_any_terminal
+from .base import app, complain, errors_written, let_go, open_streams, with_any_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,16 +82,18 @@ def invoke(arguments: Sequence[str]) -> int:
     Never raises, never prints a traceback (`EVENFLOW_DEBUG=1` lets it through).
     """
     with_any_terminal()
+    os.environ["MPLBACKEND"] = "agg"  # all figures go to files; with a name that it does not know Matplotlib fails
     try:
         code = _told(arguments)
         sys.stdout.flush()
-        sys.stderr.flush()
+        with errors_written():
+            sys.stderr.flush()
         return code
     except BrokenPipeError:  # nothing to say, and nobody to say it to
-        _let_go()
+        let_go(sys.stdout, sys.stderr)
         return READER_LEFT
     except OSError as error:  # what was printed cannot be written
-        _let_go(sys.stdout)
+        let_go(sys.stdout)
         complain(f"The output cannot be written: {error.strerror or error}.")
         return 1
 
@@ -154,16 +155,6 @@ def _reader_left() -> bool:
     return False
 
 
-def _let_go(*streams: TextIO) -> None:
-    """What streams have still to write goes nowhere: Python would try again at its end, and complain."""
-    with contextlib.suppress(OSError, ValueError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        for stream in streams or (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError, ValueError):
-                os.dup2(nowhere, stream.fileno())
-        os.close(nowhere)
-
-
 def _done(arguments: Sequence[str]) -> int:
     """Run the command.
 
@@ -196,7 +187,8 @@ def _usage(error: BaseException) -> int:
         complain(message)
     context = getattr(error, "ctx", None)
     if context is not None and type(error).__name__ != "NoArgsIsHelpError":
-        print(f"Try: {context.command_path} --help", file=sys.stderr)
+        with errors_written():
+            print(f"Try: {context.command_path} --help", file=sys.stderr)
     return int(getattr(error, "exit_code", 2))
 
 

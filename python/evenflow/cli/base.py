@@ -10,7 +10,7 @@ import re
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -278,8 +278,10 @@ _SHOWN_AS = {
 
 def _shown_as(error: UnicodeError) -> tuple[str, int]:
     assert isinstance(error, UnicodeEncodeError)
+    from ..words import shown
+
     lacking = error.object[error.start : error.end]
-    return "".join(_SHOWN_AS.get(c, "?" if c.isprintable() else f"\\x{ord(c):02x}") for c in lacking), error.end
+    return "".join(_SHOWN_AS.get(c, "?" if c.isprintable() else shown(c)) for c in lacking), error.end
 
 
 codecs.register_error("evenflow", _shown_as)
@@ -289,4 +291,30 @@ def complain(message: str) -> None:
     """A message on standard error, under the program's name."""
     from ..words import clean
 
-    print(f"evenflow: {clean(message)}", file=sys.stderr)
+    with errors_written():
+        print(f"evenflow: {clean(message)}", file=sys.stderr)
+
+
+@contextlib.contextmanager
+def errors_written() -> Iterator[None]:
+    """Go on where standard error cannot be written, as on a full disk: the exit code still tells.
+
+    Raises:
+        BrokenPipeError: its reader left.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError:
+        let_go(sys.stderr)
+
+
+def let_go(*streams: TextIO) -> None:
+    """What streams have still to write goes nowhere: Python would try again at its end, and complain."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in streams:
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..errors import ScenarioError
 from .base import LARGEST_SEED, File, Json, Settings, app, examples, load, place, print_json, stem
+
+if TYPE_CHECKING:
+    from ..scenario.scenario import Scenario
 
 
 @app.command(
@@ -54,11 +58,10 @@ def trace(
     scenario, _ = load(file, settings)
     if flow:
         scenario = scenario.set("record.trace", flow)
-    elif not scenario.tree.get("record", {}).get("trace"):
-        groups = list(scenario.tree.get("groups", {}))
-        scenario = scenario.set("record.trace", [f'groups."{groups[0]}".users[0].flows[0]'] if groups else [])
-    capture.check_place(at, scenario.tree.get("links", {}))
     scenario.check()
+    if not scenario.tree.get("record", {}).get("trace"):
+        scenario = _with_one_flow(scenario)
+    capture.check_place(at, scenario.tree.get("links", {}))
     record = scenario.run(seed, progress=not as_json)
     data = capture.pcapng(record, scenario, at)
     path = out if out is not None else Path("out") / f"{stem(file)}.pcapng"
@@ -67,3 +70,18 @@ def trace(
         print_json({"written": str(path), "bytes": len(data), "seed": seed, "record_hash": record.record_hash})
         return
     print("Written:", path, sep="\n  ")
+
+
+def _with_one_flow(scenario: Scenario) -> Scenario:
+    """The first user's first flow of the first group, or all of that user's where they are opened on the way."""
+    group = next(iter(scenario.tree.get("groups", {})), None)
+    if group is None:
+        return scenario
+    user = f"groups.{group}.users[0]"  # names of groups need no quotes
+    one = scenario.set("record.trace", [f"{user}.flows[0]"])
+    try:
+        one.check()
+    except ScenarioError:
+        one = scenario.set("record.trace", [user])
+        one.check()
+    return one

@@ -159,8 +159,10 @@ class Owner:
         """Whether the process with this id still lives."""
         if other == self.id:
             return True
+        if not _is_id(other):
+            return False
         path = self.path.with_name(other)
-        if not other.isalnum() or not path.is_file():
+        if not path.is_file():
             return False
         fd = -1
         try:
@@ -193,7 +195,7 @@ class Owner:
 
     def bury(self, other: str) -> None:
         """Remove the file of a process that is dead."""
-        if other.isalnum():
+        if _is_id(other):
             with contextlib.suppress(OSError):
                 self.path.with_name(other).unlink()
 
@@ -227,11 +229,17 @@ def _beat(path: Path, ended: threading.Event) -> None:
             os.utime(path)
 
 
+def _is_id(text: str) -> bool:
+    """Whether a text can be an owner's id: nothing else becomes a part of a path."""
+    return text.isascii() and text.isalnum() and len(text) <= 64
+
+
 def _opened(path: Path, *, create: bool = True) -> int:
+    at_once = getattr(os, "O_NONBLOCK", 0)  # a pipe would wait for its other end
     try:
-        return os.open(path, os.O_RDWR | (os.O_CREAT if create else 0), 0o666)
+        return os.open(path, os.O_RDWR | at_once | (os.O_CREAT if create else 0), 0o666)
     except PermissionError:  # somebody else's: it can still be locked
-        return os.open(path, os.O_RDONLY)
+        return os.open(path, os.O_RDONLY | at_once)
 
 
 def _is_file(path: Path, fd: int) -> bool:

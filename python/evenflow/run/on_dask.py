@@ -264,6 +264,18 @@ _NO_INTERRUPT = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 
 
 @contextlib.contextmanager
+def _tracked_in_silence() -> Iterator[None]:
+    """Python's process that removes what a killed one has left takes over the options for warnings: it warns of what
+    it removes, which is no news to whoever killed it."""
+    option = "ignore:resource_tracker"
+    sys.warnoptions.append(option)
+    try:
+        yield
+    finally:
+        sys.warnoptions.remove(option)
+
+
+@contextlib.contextmanager
 def _undisturbed(start: Callable[[], Any]) -> Iterator[Any]:
     """What is started, in a thread that does not hear Ctrl-C, so that the threads and processes which it starts do not
     either: a worker that hears it while it imports leaves a traceback, and the cluster another.
@@ -276,7 +288,8 @@ def _undisturbed(start: Callable[[], Any]) -> Iterator[Any]:
     def work() -> None:
         try:
             if hasattr(signal, "pthread_sigmask"):
-                resource_tracker.ensure_running()  # where it starts, SIGINT is no longer blocked afterwards
+                with _tracked_in_silence():
+                    resource_tracker.ensure_running()  # where it starts, SIGINT is no longer blocked afterwards
                 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             done.set_result(start())
         except BaseException as error:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import StoreError, UsageError, nearest
 from ..scenario.scenario import Scenario
 from .cluster import first_line
-from .files import csv_bytes, read_json
+from .files import csv_bytes, open_ordinary, read_json, reason
 from .record import TRACE, Record
 from .store import SeriesFile
 from .study import Origin, Run, Table
@@ -83,7 +83,8 @@ def study_files(
         "scenario": scenario.written_out().tree,
     }
     return {
-        STUDY: (json.dumps(head, ensure_ascii=False, indent=1, default=str) + "\n").encode(),
+        # names of files may be no UTF-8; what Python makes of them is written as JSON's escapes
+        STUDY: (json.dumps(head, ensure_ascii=False, indent=1, default=str) + "\n").encode(errors="backslashreplace"),
         RECORDS: out.getvalue(),
     }
 
@@ -147,9 +148,11 @@ def _study(folder: Path) -> Table:
         raise StoreError(f"{folder / STUDY}: of format {head.get('format')}; this version reads format {FORMAT}.")
     records = folder / RECORDS
     try:
-        rows = pl.read_parquet(records).to_dicts()
+        with open_ordinary(records) as file:  # Polars takes no name that is no UTF-8
+            rows = pl.read_parquet(file).to_dicts()
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise StoreError(f"{records} cannot be read: {first_line(error)}. Run the study again.") from None
+        why = reason(error) if isinstance(error, OSError) else first_line(error)
+        raise StoreError(f"{records} cannot be read: {why}. Run the study again.") from None
     except (Exception, pl.exceptions.PanicException) as error:
         raise damaged(records, error) from None
     store = None if head.get("series") is None else (folder / str(head["series"]))
@@ -283,9 +286,11 @@ def _record(folder: Path) -> Record:
     series: dict[str, tuple[bytes, bytes]] = {}
     if (folder / SERIES).is_file():
         try:
-            frame = pl.read_parquet(folder / SERIES)
+            with open_ordinary(folder / SERIES) as file:
+                frame = pl.read_parquet(file)
         except (OSError, pl.exceptions.PolarsError) as error:
-            raise StoreError(f"{folder / SERIES} cannot be read: {first_line(error)}.") from None
+            why = reason(error) if isinstance(error, OSError) else first_line(error)
+            raise StoreError(f"{folder / SERIES} cannot be read: {why}.") from None
         except (Exception, pl.exceptions.PanicException) as error:
             raise damaged(folder / SERIES, error) from None
         if dict(frame.schema) != {"series": pl.String, "time_s": pl.Float64, "value": pl.Float64}:

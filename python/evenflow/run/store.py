@@ -43,6 +43,7 @@ from .files import (
     csv_bytes,
     full,
     make_folder,
+    open_ordinary,
     out_of_space,
     prepare,
     reason,
@@ -683,7 +684,10 @@ class Store:
         """
         program = db.execute("PRAGMA application_id").fetchone()[0]
         version = db.execute("PRAGMA user_version").fetchone()[0]
-        found = dict(db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall())
+        rows = db.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
+        found = {name: sql for kind, name, sql in rows if kind == "table"}
+        # A trigger or an index may drop rows in silence when they are written. SQLite's own indexes have no text.
+        more = any(kind != "table" and (kind, sql) != ("index", None) for kind, _, sql in rows)
         wanted = _schema()
         same = all(found.get(name) == sql for name, sql in wanted.items())
         ours = program == APPLICATION_ID
@@ -696,7 +700,7 @@ class Store:
         if same and program not in (0, APPLICATION_ID) and not _one_bit(program, APPLICATION_ID):
             raise self._foreign(f"its application_id is {program}")
         if not same:
-            if not found and program in (0, APPLICATION_ID):
+            if not rows and program in (0, APPLICATION_ID):
                 raise _Unready
             before = {**wanted, "runs": wanted["runs"].replace("document", _OF_VERSION_1)}
             known = {name: sql for name, sql in found.items() if ours or name in _BEFORE_CLAIMS}
@@ -708,6 +712,8 @@ class Store:
                 raise _Damaged
             if not earlier or program not in (0, APPLICATION_ID):
                 raise self._foreign("it has not the tables of a run store")
+        if more and not self.read_only:
+            raise _Damaged
         if (sound := db.execute("PRAGMA quick_check(1)").fetchone()) is None or sound[0] != "ok":
             raise _Damaged
         if not same or (program, version) != (APPLICATION_ID, VERSION):
@@ -715,9 +721,7 @@ class Store:
 
     def _move_aside(self) -> Path:
         """Give the damaged database another name, with its log. Only under the exclusive lock."""
-        number = 1
-        while (aside := self._file.with_name(f"{self._file.name}.damaged-{number}")).exists():
-            number += 1
+        aside = _aside(self._file)
         try:
             for suffix in _BESIDE:
                 with contextlib.suppress(FileNotFoundError):
@@ -733,6 +737,9 @@ class Store:
             f"The store {self._file} was damaged; it is kept as {aside.name}. "
             f"{rest or 'Its'}{'the others are' if rest else ' runs are'} computed again."
         )
+        self._warn(message)
+
+    def _warn(self, message: str) -> None:
         self.warnings.append(message)
         logging.getLogger("evenflow").warning(message)
 
@@ -800,15 +807,15 @@ class Store:
     # --- sentences
 
     def _require_a_file(self) -> None:
-        """A folder or a pipe in the database's place would be waited for, or be called a full disk."""
-        try:
-            mode = self._file.stat().st_mode
-        except OSError:
-            return
-        if not stat.S_ISREG(mode):
-            raise StoreError(
-                f"The store {self._file} is no file. Name another folder with the environment variable {ENVIRONMENT}."
-            )
+        """A folder or a pipe in the place of a database's file would be waited for, or be called a full disk."""
+        for suffix in _BESIDE:
+            path = Path(f"{self._file}{suffix}")
+            try:
+                mode = path.stat().st_mode
+            except OSError:
+                continue
+            if not stat.S_ISREG(mode):
+                raise StoreError(f"The store {path} is no file. {_ANOTHER}")
 
     def _refused(self, error: OSError, path: Path) -> StoreError:
         """What the system says of a file of the store: the one that it names, else this one."""
@@ -874,8 +881,21 @@ class Store:
                 with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
                     np.lib.format.write_array(member, both, allow_pickle=False)
         data = buffer.getbuffer()
-        write_whole(self._series_file(key), data, _ANOTHER)
+        path = self._series_file(key)
+        self._clear(path)
+        write_whole(path, data, _ANOTHER)
         return hashlib.sha256(data).hexdigest()
+
+    def _clear(self, path: Path) -> None:
+        """Give a folder in a file's place another name; files, links and pipes are replaced anyway."""
+        if not os.path.isdir(path) or os.path.islink(path):
+            return
+        aside = _aside(path)
+        try:
+            os.replace(path, aside)
+        except OSError as error:
+            raise StoreError(f"The folder {path} is in the way and cannot be moved: {reason(error)}.") from None
+        self._warn(f"The folder {path} was in the place of a file of series; it is kept as {aside.name}.")
 
     def _series(self, key: str, sha256: str | None) -> Mapping[str, tuple[bytes, bytes]] | None:
         """The series of a run, to be read when somebody looks; None if the file is not what was written."""
@@ -883,7 +903,7 @@ class Store:
             return {}
         path = self._series_file(key)
         try:
-            with path.open("rb") as file:
+            with open_ordinary(path) as file:
                 found = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError:
             return None
@@ -906,7 +926,7 @@ class SeriesFile(Mapping[str, tuple[bytes, bytes]]):
 
     def _index(self) -> dict[str, int]:
         if self._starts is None:
-            with self._readable(), zipfile.ZipFile(self.path) as file:
+            with self._readable(), open_ordinary(self.path) as opened, zipfile.ZipFile(opened) as file:
                 self._starts = {i.filename.removesuffix(".npy"): i.header_offset for i in file.infolist()}
         return self._starts
 
@@ -924,7 +944,7 @@ class SeriesFile(Mapping[str, tuple[bytes, bytes]]):
         import numpy as np
 
         start = self._index()[name]
-        with self._readable(), self.path.open("rb") as file:
+        with self._readable(), open_ordinary(self.path) as file:
             file.seek(start)
             header = file.read(30)
             if len(header) < 30 or header[:4] != b"PK\x03\x04" or header[8:10] != b"\x00\x00":
@@ -968,6 +988,14 @@ def _connected(file: Path, mode: str) -> sqlite3.Connection:
     # Texts are judged by their checksum, so that a flipped bit in one is damage like any other.
     db.text_factory = lambda text: text.decode("utf-8", "replace")
     return db
+
+
+def _aside(path: Path) -> Path:
+    """A free name for what is damaged."""
+    number = 1
+    while os.path.lexists(aside := path.with_name(f"{path.name}.damaged-{number}")):
+        number += 1
+    return aside
 
 
 def _identity(file: Path) -> Identity | None:
@@ -1025,8 +1053,10 @@ def _one_bit(found: int, wanted: int) -> bool:
     return ((found ^ wanted) & 0xFFFFFFFF).bit_count() == 1
 
 
-def _nearly(found: str, wanted: str) -> bool:
+def _nearly(found: object, wanted: str) -> bool:
     """Whether a text is another one with a few letters damaged."""
+    if not isinstance(found, str):
+        return False
     return len(found) == len(wanted) and 0 < sum(a != b for a, b in zip(found, wanted, strict=True)) <= 4
 
 
@@ -1046,12 +1076,31 @@ def _rescue(aside: Path, db: sqlite3.Connection) -> int:
                 shutil.copyfile(f"{aside}{suffix}", f"{Path(to) / aside.name}{suffix}")
         copy = Path(to) / aside.name
         with contextlib.suppress(*_UNREADABLE), contextlib.closing(_connected(copy, "rw")) as old:
-            old.execute("PRAGMA writable_schema = ON")  # also: read on where a table's definition is damaged
-            for name, sql in _schema().items():
-                old.execute("UPDATE sqlite_master SET sql = ? WHERE name = ? AND sql != ?", (sql, name, sql))
+            _mend_schema(old)
         with contextlib.closing(_connected(copy, "rw")) as old:
+            with contextlib.suppress(*_UNREADABLE):
+                old.execute("PRAGMA writable_schema = ON")
             return _taken_over(old, db)
     return 0
+
+
+def _mend_schema(old: sqlite3.Connection) -> None:
+    """Write the definitions of the tables anew, and leave out what else there is: one line that cannot be read hides
+    all tables."""
+    old.execute("PRAGMA writable_schema = ON")  # also: read on where a definition is damaged
+    mended = []
+    for name, sql in _schema().items():
+        # a damaged line is told by what is left of it
+        for what, value in (("name = ?", name), ("type = 'table' AND tbl_name = ?", name), ("sql = ?", sql)):
+            row = old.execute(f"SELECT rowid FROM sqlite_master WHERE rootpage > 0 AND {what}", (value,)).fetchone()
+            if row is not None:
+                line = ("table", name, name, sql, row[0])
+                old.execute("UPDATE sqlite_master SET type = ?, name = ?, tbl_name = ?, sql = ? WHERE rowid = ?", line)
+                mended.append(row[0])
+                break
+    own = "type = 'index' AND sql IS NULL AND tbl_name = 'provenance'"  # made by SQLite for its primary key
+    marks = ", ".join("?" * len(mended))
+    old.execute(f"DELETE FROM sqlite_master WHERE rowid NOT IN ({marks}) AND NOT ({own})", mended)
 
 
 _UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
