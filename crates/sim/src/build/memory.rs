@@ -261,7 +261,7 @@ struct Packets {
     shaped: f64,
     /// On the scoreboards of senders with SACK.
     listed: f64,
-    /// Of all of them, with an outer header beside the packet: of groups that a tunnel wraps.
+    /// Of all of them, with something beside the packet: an outer header, or that it is lost on the wire and where.
     wrapped: f64,
 }
 
@@ -270,13 +270,13 @@ impl Packets {
         let loads = Loads::of(scenario);
         let (mut released, mut held, mut in_shapers) = (Pools::default(), Pools::default(), Pools::default());
         let (mut datagrams, mut in_shapers_of_datagrams, mut first, mut listed) = (0.0, 0.0, 0.0, 0.0);
-        let (mut wrapped_datagrams, mut wraps_tcp) = (0.0, false);
+        let (mut wrapped_datagrams, mut wraps_tcp) = (0.0, 0.0_f64);
         for (g, group) in scenario.groups.iter().enumerate() {
             let (flying, shaped) = datagrams_at_once(scenario, group, &loads);
             datagrams += flying + given_up(scenario, group);
             in_shapers_of_datagrams += shaped;
-            let wraps = is_wrapped(scenario, group);
-            wrapped_datagrams += if wraps { flying + shaped } else { 0.0 };
+            let wraps = wrapped_share(scenario, group);
+            wrapped_datagrams += (flying + shaped) * wraps;
             let (mut most, mut all) = (0.0, 0.0);
             let (server, rate) = served(scenario, g, group);
             for traffic in &group.traffic {
@@ -290,7 +290,7 @@ impl Packets {
                 listed += if lists { own.most.min(own.first + own.freed) } else { 0.0 };
             }
             if most > 0.0 {
-                wraps_tcp |= wraps;
+                wraps_tcp = wraps_tcp.max(wraps);
                 let (place, room) = held_of_tcp(scenario, g, group);
                 held.add(place, 0.0, all, room);
                 for (i, stage) in shapers_of(scenario, group) {
@@ -307,7 +307,7 @@ impl Packets {
             flying: datagrams + of_tcp,
             shaped: in_shapers_of_datagrams + shaped_of_tcp,
             listed: out.min(listed),
-            wrapped: wrapped_datagrams + if wraps_tcp { of_tcp + shaped_of_tcp } else { 0.0 },
+            wrapped: wrapped_datagrams + (of_tcp + shaped_of_tcp) * wraps_tcp,
         }
     }
 }
@@ -484,11 +484,12 @@ fn fills(scenario: &Scenario, group: &Group, traffic: &Traffic) -> bool {
     by_loss && legs(scenario, group).all(|leg| leg.link.loss.is_none())
 }
 
-/// Whether a tunnel wraps a group's packets.
-fn is_wrapped(scenario: &Scenario, group: &Group) -> bool {
-    group.path.iter().any(|hop| {
+/// What share of a group's packets has something beside it: all in a tunnel, and those that a link loses.
+fn wrapped_share(scenario: &Scenario, group: &Group) -> f64 {
+    let tunnel = group.path.iter().any(|hop| {
         matches!(hop.component, Component::Stage(i) if scenario.stages[i].spec.mechanism.kind == "tunnel-ingress")
-    })
+    });
+    if tunnel { 1.0 } else { legs(scenario, group).map(Leg::loses).fold(0.0, f64::max) }
 }
 
 /// What all sources of datagrams send, in bit/s: nothing, where they begin after the end.
