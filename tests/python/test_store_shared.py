@@ -193,6 +193,14 @@ def test_sweeping_takes_old_files_of_the_dead_alone(work: Path) -> None:
     assert sorted(path.name for path in mine.path.parent.iterdir()) == sorted([mine.id, living.id, "young"])
 
 
+@pytest.mark.parametrize("other", [".", "..", "../../x", "", "a b", "a\0", "é" * 8, "a" * 65])
+def test_an_owner_that_is_no_id_is_dead_and_buried_in_peace(work: Path, other: str) -> None:
+    mine = locks.Owner(work / "owners")
+    assert not mine.sees_alive(other)
+    mine.bury(other)
+    assert [path.name for path in mine.path.parent.iterdir()] == [mine.id]
+
+
 def test_a_mark_that_another_took_for_dead_is_given_back_in_peace(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without flock: who held it for longer than others wait finds its mark gone, and that is no error."""
     monkeypatch.setattr(locks, "fcntl", None)
