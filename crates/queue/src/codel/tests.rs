@@ -325,3 +325,10 @@ fn no_bucket_stands_behind_it() {
     assert!(crate::clash(&TABLE, &crate::tbf::TABLE).is_some());
     assert_eq!(crate::clash(&crate::pie::TABLE, &crate::tbf::TABLE), None);
 }
+
+/// A microsecond is the shortest interval, and is one.
+#[test]
+fn an_interval_is_a_microsecond_at_least() {
+    let interval = TABLE.params.iter().find(|param| param.name == "interval").expect("it has one");
+    assert!(interval.range.holds(1e-6) && !interval.range.holds(0.99e-6));
+}
