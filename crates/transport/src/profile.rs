@@ -11,6 +11,9 @@ use evenflow_base::{Duration, Signals, Time, packet};
 
 use crate::exposure::{CONEX, Cheat, Encoding, Reports, Settings};
 
+/// Shorter, and who loses patience with a SYN tries again for ever without time going on.
+const AT_LEAST_A_MICROSECOND: Range = Range { min: 1e-6, closed: true, max: f64::INFINITY };
+
 /// A word of the scenario file for each variant of a rule.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
@@ -450,11 +453,11 @@ lines! {
         "How the retransmission timeout follows from the samples.";
     min_rto: seconds, Range::POSITIVE, "RFC 6298 section 2.4",
         "Floor of the retransmission timeout.";
-    max_rto: seconds, Range::POSITIVE, "RFC 6298 section 2.5",
+    max_rto: seconds, AT_LEAST_A_MICROSECOND, "RFC 6298 section 2.5",
         "Ceiling of the retransmission timeout.";
     handshake: (word Handshake), Range::ANY, "RFC 9293 section 3.5",
         "How a connection opens.";
-    syn_rto: seconds, Range::POSITIVE, "RFC 6298 section 2.1",
+    syn_rto: seconds, AT_LEAST_A_MICROSECOND, "RFC 6298 section 2.1",
         "First timeout of a SYN, doubled each time.";
     syn_tries: integer, Range::FROM_ONE, "docs/tcp.md",
         "SYNs sent before giving up.";

@@ -2533,10 +2533,11 @@ class Tcp(Table):
         rto: How the retransmission timeout follows from the samples. (one of rfc6298, linux, ticks, linux-ticks, any-
             ack; default: absent: as the profile says)
         min_rto: Floor of the retransmission timeout. (duration; default: absent: as the profile says; more than 0)
-        max_rto: Ceiling of the retransmission timeout. (duration; default: absent: as the profile says; more than 0)
+        max_rto: Ceiling of the retransmission timeout. (duration; default: absent: as the profile says; at least
+            0.000001)
         handshake: How a connection opens. (one of three-way, none; default: absent: as the profile says)
-        syn_rto: First timeout of a SYN, doubled each time. (duration; default: absent: as the profile says; more than
-            0)
+        syn_rto: First timeout of a SYN, doubled each time. (duration; default: absent: as the profile says; at least
+            0.000001)
         syn_tries: SYNs sent before giving up. (whole number; default: absent: as the profile says; at least 1)
         time_wait: How long the end that closed first still answers a FIN that is repeated: two maximum segment
             lifetimes. (duration; default: absent: as the profile says; at least 0)
