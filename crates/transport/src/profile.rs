@@ -11,7 +11,7 @@ use evenflow_base::{Duration, Signals, Time, packet};
 
 use crate::exposure::{CONEX, Cheat, Encoding, Reports, Settings};
 
-/// Shorter, and who loses patience with a SYN tries again for ever without time going on.
+/// With a shorter one a connection is given up within nanoseconds, and its application connects again without end.
 const AT_LEAST_A_MICROSECOND: Range = Range { min: 1e-6, closed: true, max: f64::INFINITY };
 
 /// A word of the scenario file for each variant of a rule.
