@@ -18,9 +18,11 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null)
 BUILT := $(VENV)/.built
 DEPENDENCIES := $(VENV)/.dependencies
+DOCS := $(VENV)/.docs
+PAPERS := $(VENV)/.papers
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test torture fuzz fuzz-rust mutants bounds test-rust test-python lint format bench papers ledger carry sensitivity evidence validate curves generate clean check-tools
+.PHONY: help setup demo docs test test-all slow torture fuzz fuzz-rust mutants bounds test-rust test-python lint format bench papers papers-quick ledger carry sensitivity evidence validate curves generate lock clean check-tools
 
 help: ## what can be done
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -43,25 +45,44 @@ $(BIN)/python: | check-tools
 $(DEPENDENCIES): pyproject.toml | $(BIN)/python
 	@echo "Installing the Python packages into $(VENV)"
 	@$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; print("\n".join(p["dependencies"] + p["optional-dependencies"]["dev"]))' > $(VENV)/requirements.txt
-	@$(PIP) install --quiet -r $(VENV)/requirements.txt
+	@$(PIP) install --quiet $(if $(LOCKED),--constraint requirements-dev.lock) -r $(VENV)/requirements.txt
 	@touch $@
 
-$(BUILT): $(RUST) $(DEPENDENCIES) | check-tools
+$(PAPERS): papers/pyproject.toml $(DEPENDENCIES)
+	@echo "Installing the papers into $(VENV)"
+	@$(PIP) install --quiet --no-deps --editable papers
+	@touch $@
+
+$(BUILT): $(RUST) $(DEPENDENCIES) | check-tools $(PAPERS)
 	@echo "Building the engine (release; a minute or two the first time)"
 	@PATH="$(dir $(CARGO)):$$PATH" VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --release --locked $(MATURIN_FLAGS) >$(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }
 	@touch $@
 
-demo: $(BUILT) ## re-examine a published paper: figures, judged claims, one report
-	@$(BIN)/evenflow reproduce abc --scale quick
+demo: $(BUILT) ## five queues on one busy line, and one figure of a paper: 20 seconds
+	@$(BIN)/evenflow demo
 
-test: test-rust test-python ## all tests
+$(DOCS): pyproject.toml | $(DEPENDENCIES)
+	@$(PIP) install --quiet $(if $(LOCKED),--constraint requirements-dev.lock) $$($(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"])')
+	@touch $@
+
+docs: $(BUILT) $(DOCS) ## the documentation site, into out/site; opens offline, with search
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+
+test: test-rust test-python ## the tests of every change: a few minutes
+
+test-all: test $(BUILT) ## the slow tests too, which .ci/run runs
+	$(WITH_CARGO) test --workspace --exclude evenflow-python --quiet --locked -- --ignored --skip over_the_whole_grid
+	$(BIN)/python -m pytest -m slow --numprocesses auto --dist loadfile
+
+slow: ## the slow tests, with their reasons
+	@grep -rnoE --include=*.py --include=*.rs '(mark\.slow\(|#\[ignore = )".*"' tests/python crates
 
 test-rust: | $(BIN)/python
-	$(WITH_CARGO) test --workspace --exclude evenflow-python --quiet --locked
+	$(WITH_CARGO) test --workspace --exclude evenflow-python --all-targets --quiet --locked
 
 # Files go to processes as a whole: their fixtures are made once.
 test-python: $(BUILT)
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	$(BIN)/python -m pytest -m "not slow" --numprocesses auto --dist loadfile
 
 torture: $(BUILT) ## the store: shared, killed, damaged, with failing disks and power cuts; a quarter of an hour
 	$(BIN)/python tests/torture/store.py $(PARTS)
@@ -75,13 +96,14 @@ fuzz-rust: | check-tools ## decoder, both ends of a connection and queues by byt
 		PATH="$(dir $(CARGO)):$$PATH" cargo +nightly fuzz run --target-dir target/fuzz $$target -- \
 			-max_total_time=$(or $(SECONDS),60) -max_len=4096 -print_final_stats=1 || exit 1; done
 
-mutants: $(BUILT) ## change the code (FILES=…, COUNT=60) and see whether a test notices; survivors are explained in tests/mutants.toml
-	$(BIN)/python tools/mutate.py $(FILES) --count $(or $(COUNT),60) --seed $(or $(SEED),1)
+mutants: $(BUILT) ## change the code (FILES=…, COUNT=60) and see whether a test notices (BY=own|fast|all tests); survivors are explained in tests/mutants.toml
+	$(BIN)/python tools/mutate.py $(FILES) --count $(or $(COUNT),60) --seed $(or $(SEED),1) --by $(or $(BY),own)
 
 bounds: $(BUILT) ## tests with the lowest and the newest dependencies allowed; their licences and advisories
 	$(BIN)/python tools/bounds.py --licences
 
-lint: $(BUILT) ## formatting, clippy, ruff, mypy
+lint: $(BUILT) ## formatting, clippy, ruff, mypy, plain English
+	$(BIN)/python tools/prose.py
 	$(RUSTFMT) --check $(filter %.rs,$(RUST))
 	$(WITH_CARGO) clippy --workspace --all-targets --quiet --locked -- -D warnings
 	$(BIN)/ruff check
@@ -103,18 +125,22 @@ curves: $(BUILT) ## measure the curves that ship with the fluid model; after cha
 bench: $(BUILT) ## speed and memory, beside ns-2 and ns-3 where they are installed
 	@$(BIN)/python benches/bench.py
 
+KEYS := $(patsubst papers/evenflow_papers/%/__init__.py,%,$(wildcard papers/evenflow_papers/*/__init__.py))
+
+papers-quick: $(BUILT) ## every paper at scale quick
+	@for paper in $(KEYS); do $(BIN)/evenflow reproduce $$paper --scale quick || exit 1; done
+
 papers: $(BUILT) ## every paper at its own scale
-	@for paper in $$($(BIN)/python -c 'from evenflow.papers import TITLES; print(*TITLES)'); do $(BIN)/evenflow reproduce $$paper --scale paper || exit 1; done
+	@for paper in $(KEYS); do $(BIN)/evenflow reproduce $$paper --scale paper || exit 1; done
 
 ledger: $(BUILT) ## every paper (or PAPER=wtp, OPTION=a=b) at its own scale, recorded as the ledgers that ship
-	@for paper in $(or $(PAPER),$$($(BIN)/python -c 'from evenflow.papers import TITLES; print(*TITLES)')); do \
+	@for paper in $(or $(PAPER),$(KEYS)); do \
 		$(BIN)/evenflow reproduce $$paper --scale paper $(if $(OPTION),--option $(OPTION)) \
-			&& $(BIN)/python tools/generate.py --record $$paper$(if $(OPTION),-$(OPTION)) || exit 1; \
-		if [ $$paper = wtp ]; then $(BIN)/python tools/findings.py --take out/wtp || exit 1; fi; done
+			&& $(BIN)/python tools/generate.py --record $$paper$(if $(OPTION),-$(OPTION)) || exit 1; done
 
 carry: $(BUILT) ## let the ledgers of an earlier engine (FROM=id) stand, if a sample gives the same; recorded
 	@$(BIN)/evenflow store carry --from $(FROM) $(PAPER)
-	@for paper in $(or $(PAPER),$$($(BIN)/python -c 'from evenflow.papers import TITLES, with_ledgers; print(*with_ledgers(TITLES))')); do $(BIN)/python tools/generate.py --carried $$paper || exit 1; done
+	@for paper in $(or $(PAPER),$$($(BIN)/python -c 'from evenflow.papers import with_ledgers; print(*with_ledgers("$(KEYS)".split()))')); do $(BIN)/python tools/generate.py --carried $$paper || exit 1; done
 
 sensitivity: $(BUILT) ## what depends on the choices that a paper (PAPER=wtp) leaves open, recorded; a quarter of an hour
 	@$(BIN)/evenflow reproduce $(or $(PAPER),wtp) --scale quick --sensitivity --out out/$(or $(PAPER),wtp)-sensitivity
@@ -125,6 +151,9 @@ evidence: validate ## the whole validation, recorded as what `evenflow describe`
 
 validate: $(BUILT) ## queueing and TCP theory, and other simulators where they are installed
 	@$(BIN)/python validation/validate.py $(PARTS) $(if $(NS3),--ns3 "$(NS3)") $(if $(SABRE),--sabre "$(SABRE)") $(if $(PENSIEVE),--pensieve "$(PENSIEVE)")
+
+lock: $(BUILT) $(DOCS) ## pin the development environment: requirements-dev.lock, for LOCKED=1
+	@$(PIP) freeze --exclude-editable --exclude evenflow | grep -v '^evenflow' > requirements-dev.lock
 
 clean: ## remove what was built (results in out/ stay)
 	rm -rf $(VENV) target python/evenflow/_core*.so build dist

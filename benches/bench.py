@@ -42,8 +42,6 @@ WORKS = {
 # Works whose flows are opened on the way: shares are those of users, and no dumbbell of another simulator has them, but
 # ns-2 a script of its own.
 OPENS = frozenset({"W5", "W7"})
-# Works with stages, which no other simulator has.
-STAGED = frozenset({"W6", "W7"})
 TURNOVER = "turnover.toml"
 CHILD = Path(__file__).with_name("evenflow_run.py")
 SEED = 1

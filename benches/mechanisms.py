@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import statistics
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -322,16 +321,6 @@ def _inline(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(_inline, value)) + "]"
     return json.dumps(value)
-
-
-def as_options(settings: Mapping[str, Any]) -> str:
-    """The settings as `evenflow run` takes them."""
-    return " ".join(f"--set {path}='{_bare(_inline(value))}'" for path, value in settings.items())
-
-
-def _bare(text: str) -> str:
-    """Keys of inline tables without quotes, where they need none."""
-    return re.sub(r'"([A-Za-z_]+)" = ', r"\1 = ", text)
 
 
 # --- measuring -----------------------------------------------------------------------------------------------------

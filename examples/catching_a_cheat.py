@@ -1,4 +1,4 @@
-"""Which cheat does which audit catch? Goodput of a ConEx user who cheats, beside an honest twin's; docs/conex.md."""
+"""Which cheat does which audit catch? Goodput of a cheating ConEx user and an honest twin; docs/conex/audits.md."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""How often does an audit accuse the honest? 10,480 flows a stack and kind of credit; docs/conex.md."""
+"""How often does an audit accuse the honest? 10,480 flows a stack and kind of credit; docs/conex/audits.md."""
 
 from itertools import product
 from typing import Any

@@ -1,4 +1,4 @@
-"""Where does the default audit accuse the honest? By round trip and rate of marks or losses; docs/conex.md."""
+"""Where does the default audit accuse the honest? By round trip and rate of marks or losses; docs/conex/audits.md."""
 
 from itertools import product
 from typing import Any

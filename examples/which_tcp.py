@@ -7,8 +7,8 @@ from itertools import product
 
 import evenflow as ef
 import numpy as np
-from evenflow.papers.has_shaping import network as net
-from evenflow.papers.has_shaping.choices import Options
+from evenflow_papers.has_shaping import network as net
+from evenflow_papers.has_shaping.network import Options
 
 SEEDS = range(1, 4)
 USERS = ((net.CLIENT_1, net.TOP), (net.CLIENT_2, net.SECOND))
@@ -17,7 +17,7 @@ LADDER = [rate * 1e3 for rate in net.LADDER_KBPS]
 
 def seen(control: str, method: str, seed: int) -> list[float]:
     """Of both clients: mean bitrate in Mbit/s, changes of level; and how long a packet waits, in ms."""
-    record = ef.run(net.scenario(Options(htb="keep"), net.S1, control, method), seed=seed)
+    record = ef.run(net.home(Options(htb="keep"), net.S1, control, method), seed=seed)
     views = [ef.qoe.adaptive(record, name, optimal=level, ladder=LADDER) for name, level in USERS]
     found = [value for view in views for value in (view.bitrate_bps / 1e6, view.switches)]
     return [*found, 1e3 * (record.metric(f"links.{net.LINK}.queue_delay_s_mean") or 0.0)]

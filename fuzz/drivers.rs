@@ -215,7 +215,8 @@ pub fn queue(data: &[u8]) {
     let owners = vec![Owner { weight: 1.0, each: None }; 4];
     let classes = ["be", "ef", "af", "le"].map(String::from);
     let hash = Stream::new(1, "hash");
-    let served = Served { classes: &classes, owners: &owners, keys: Arc::from([1, 2, 3, 4]), hash: &hash };
+    let link = LinkFacts { classes: &classes, ..facts };
+    let served = Served { link, owners: &owners, keys: Arc::from([1, 2, 3, 4]), hash: &hash, draws: &hash };
     let Ok(scheduler) = Scheduler::build(kind, &spec.values, &served) else { return };
     let limit = match bytes.byte() % 4 {
         0 => Limit::None,

@@ -8,12 +8,13 @@ pip-audit for advisories where it can be had, and cargo-audit or cargo-deny for 
 installed.
 
 Not here: licences and advisories at the lowest end, which says what works and not what to install (pip takes newer
-versions by itself); and the extra `notebook`, whose tests (`make test`) run JupyterLab as it is in .venv.
+versions by itself); and the extra `notebook`, whose tests (`make test-all`) run JupyterLab as it is in .venv.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import shutil
 import subprocess
@@ -23,7 +24,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "target" / "bounds"
-TESTED = ("pandas", "duckdb", "dask", "submitit")
+TESTED = ("pandas", "duckdb", "dask")
 """Extras that tests need."""
 RUNNERS = ("pytest", "hypothesis")
 TESTS = [
@@ -55,10 +56,11 @@ def made(end: str) -> Path:
     shutil.rmtree(place, ignore_errors=True)
     subprocess.run([sys.executable, "-m", "venv", place], check=True)
     python = place / "bin" / "python"
-    pip = [python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install", "--upgrade"]
+    pip: list[str | Path] = [python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install", "--upgrade"]
     subprocess.run([*pip, *wanted(end)], check=True)
     (site,) = (place / "lib").glob("python*/site-packages")
     (site / "evenflow.pth").write_text(f"{ROOT / 'python'}\n", encoding="utf-8")
+    subprocess.run([*pip, "--no-deps", "--editable", ROOT / "papers"], check=True)
     return python
 
 
@@ -90,8 +92,6 @@ for d in sorted(m.distributions(), key=lambda d: d.name.lower()):
         text=True,
     )
     if crates.returncode == 0:
-        import json
-
         found = [(p["name"], p["version"], p["license"]) for p in json.loads(crates.stdout)["packages"] if p["source"]]
         strange = [c for c in found if not PERMISSIVE.search(c[2] or "")]
         print(f"licences of {len(found)} crates: {', '.join(sorted({c[2] or 'none named' for c in found}))}")
@@ -105,20 +105,34 @@ for d in sorted(m.distributions(), key=lambda d: d.name.lower()):
     if audit.returncode:
         print("advisories of Python packages: not checked, pip-audit cannot be had here")
         return 1 if odd or bad else 0
+    return 1 if package_advisories([str(python), "-m", "pip_audit"]) or odd or bad else 0
+
+
+def package_advisories(pip_audit: list[str]) -> bool:
+    """Print known advisories of the installed packages, and packages that were not checked; True if there are any."""
     asked = subprocess.run(
-        [python, "-m", "pip_audit", "--skip-editable", "--progress-spinner=off", "--timeout=20"],
+        [*pip_audit, "--skip-editable", "--progress-spinner=off", "--timeout=20", "--format=json"],
         capture_output=True,
         text=True,
+        check=False,
     )
-    if "No known vulnerabilities" in asked.stdout + asked.stderr:
-        print("advisories of Python packages: none known to pip-audit")
-    elif asked.stdout.startswith("Name"):
-        print("advisories of Python packages:", asked.stdout, sep="\n")
-        return 1
-    else:
+    try:
+        packages = json.loads(asked.stdout)["dependencies"]
+    except (ValueError, KeyError, TypeError):
         why = (asked.stderr.strip().splitlines() or ["no answer"])[-1]
         print(f"advisories of Python packages: not checked, the database cannot be reached ({why[:160]})")
-    return 1 if odd or bad else 0
+        return False
+    checked = [one for one in packages if "skip_reason" not in one and "vulns" in one]
+    found = [f"{one['name']} {one.get('version')}: {vuln['id']}" for one in checked for vuln in one["vulns"]]
+    skipped = [one for one in packages if one not in checked]
+    if checked:
+        known = f"{len(found)} known" if found else "none known"
+        print(f"advisories of Python packages: {known} for the {len(checked)} checked", *found, sep="\n  ")
+    if skipped or not checked:
+        names = ", ".join(one["name"] for one in skipped) if checked else "every package"
+        why = skipped[0].get("skip_reason", "no answer") if skipped else "no answer"
+        print(f"advisories of Python packages: not checked for {names} ({why[:160]})")
+    return bool(found)
 
 
 CRATE_ADVISERS = (("cargo-audit", ["audit"]), ("cargo-deny", ["deny", "check", "advisories"]))

@@ -5,10 +5,10 @@ Run after a change of the engine (`make curves`): a curve tells which engine mad
 
 from __future__ import annotations
 
-from evenflow.papers.wtp import network as scenarios
-from evenflow.papers.wtp.choices import Options
 from evenflow.scenario import Scenario
 from evenflow.theory import curves, markers
+from evenflow_papers.wtp import network as scenarios
+from evenflow_papers.wtp.network import Options
 
 ROUND_TRIPS_MS = (150, 200, 250, 300)
 """Means over the connections of a link: 200 on one link; with two links 250 and 300 (round trip of 200 ms between R1

@@ -2,8 +2,8 @@
 each other in a circle.
 
 Rust's rooms are the crates; who uses whom stands in their manifests, test dependencies left out. Python's are the
-folders of `python/evenflow` and the modules beside them that everybody may use. An import inside a function counts;
-one for type checking alone does not.
+folders of `python/evenflow` and the modules beside them that everybody may use. An import inside a function counts,
+except in the methods of `METHODS`; one for type checking alone does not.
 
 Inside a crate or the package a module and its parts are one thing and may use each other. Between any two other files
 arrows must not lead back.
@@ -19,27 +19,20 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "python" / "evenflow"
+PAPERS = ROOT / "papers" / "evenflow_papers"
 FOUNDATION = "foundation"
 """errors, stats and the engine's binding: what every room may use."""
 ENTRANCE = "entrance"
-"""The package itself and the public names of modules that live in rooms."""
-SHORTCUTS = {
-    ("scenario", "run"): "`scenario.run(seed)`",
-    ("run", "show"): "`record.plot()`, `table.plot()`",
+"""The package itself, and its public modules, which name what packages define."""
+METHODS = {
+    ("scenario.scenario", "run.engine"): "`scenario.run()`",
+    ("scenario.scenario", "show.methods"): "`scenario.plot()`",
+    ("run.record", "show.methods"): "`record.plot()`, `record.view()`",
+    ("run.table", "show.methods"): "`table.plot()`",
 }
-"""Methods that a user looks for on an object, though the work is done in a later room."""
+"""Convenience methods: imports of a later package, inside a method. There are no others."""
 
-TANGLES = {
-    "papers.abc.beyond.runs papers.abc.choices papers.abc.grids papers.abc.memories.runs papers.abc.notes": (
-        "the paper's choices name the points of its own further runs, which are made with the grids and their options"
-    ),
-    "run.cluster run.on_dask run.on_slurm run.study": "a study asks `cluster` for its workers",
-    "run.notes run.record": "`record.notes()`",
-    "scenario.outline scenario.scenario scenario.sweep": "`scenario.sweep()`, `scenario.outline()`",
-    "show.drawing show.pictures show.plots": "`plots` has the public functions, the looks and the colours",
-    "transport.exposure transport.profile": "ConEx settings are lines of a profile, and are words as its others are",
-    "transport.sender.adaptive transport.sender.selective": "two parts of one `impl Sender`",
-}
+TANGLES: dict[str, str] = {}
 """Files that use each other in a circle, and why they may. A new one is to be taken apart, not put down here."""
 
 Edges = dict[tuple[str, str], set[str]]
@@ -65,12 +58,31 @@ def room_of(parts: tuple[str, ...]) -> str:
         return ENTRANCE
     if (PACKAGE / parts[0]).is_dir():
         return parts[0]
-    return FOUNDATION if parts[0] in ("errors", "stats", "_core") else ENTRANCE
+    return FOUNDATION if parts[0] in ("_core", "errors", "interrupts", "reading", "stats", "words") else ENTRANCE
 
 
-def _imports(path: Path) -> Iterator[tuple[str, ...]]:
-    """The modules of evenflow that a file imports, as parts of their names below `evenflow`."""
-    package = path.relative_to(PACKAGE).parts[:-1]
+def _module(path: Path, root: Path) -> Module:
+    """The name of a file below its package, in parts."""
+    parts = path.relative_to(root).with_suffix("").parts
+    return parts[:-1] if parts[-1] == "__init__" else parts
+
+
+def _file(used: Module, root: Path) -> Module:
+    """The module that an imported name is in."""
+    while used and not (
+        root.joinpath(*used).with_suffix(".py").is_file() or root.joinpath(*used, "__init__.py").is_file()
+    ):
+        used = used[:-1]
+    return used
+
+
+def _is_method(user: Module, used: Module) -> bool:
+    return (".".join(user), ".".join(used)) in METHODS
+
+
+def _imports(path: Path, root: Path = PACKAGE) -> Iterator[tuple[str, ...]]:
+    """The modules of the package in `root` that a file of it imports, as parts of their names below the package."""
+    package = path.relative_to(root).parts[:-1]
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for_types = {
         id(below)
@@ -84,14 +96,14 @@ def _imports(path: Path) -> Iterator[tuple[str, ...]]:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 parts = tuple(alias.name.split("."))
-                if parts[0] == "evenflow":
+                if parts[0] == root.name:
                     yield parts[1:]
         elif isinstance(node, ast.ImportFrom):
             named = tuple((node.module or "").split(".")) if node.module else ()
             if node.level:
                 above = package[: len(package) - node.level + 1]
                 base = (*above, *named)
-            elif named[:1] == ("evenflow",):
+            elif named[:1] == (root.name,):
                 base = named[1:]
             else:
                 continue
@@ -100,23 +112,25 @@ def _imports(path: Path) -> Iterator[tuple[str, ...]]:
 
 
 def python() -> Edges:
-    """Which room of the Python package uses which; papers of the registry stand for their room."""
+    """Which room of the Python package uses which."""
     found: Edges = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE).parts
         user = room_of(parts[:-1] or (path.stem,))
-        for used in map(room_of, _imports(path)):
-            if used != user and ENTRANCE not in (user, used):
+        for name in _imports(path):
+            used = room_of(name)
+            if _is_method(_module(path, PACKAGE), _file(name, PACKAGE)):
+                continue
+            if used != user and user != ENTRANCE and (used != ENTRANCE or name):
                 found.setdefault((user, used), set()).add(str(path.relative_to(ROOT)))
     return found
 
 
 def circles(edges: Edges) -> list[list[str]]:
-    """The circles among rooms, shortcuts left out; each once."""
+    """The circles among rooms; each once."""
     uses: dict[str, set[str]] = {}
     for user, used in edges:
-        if (user, used) not in SHORTCUTS:
-            uses.setdefault(user, set()).add(used)
+        uses.setdefault(user, set()).add(used)
     found: list[list[str]] = []
 
     def walk(room: str, way: list[str]) -> None:
@@ -196,18 +210,13 @@ def rust_files(source: Path, crate: str) -> set[tuple[Module, Module]]:
     return found
 
 
-def python_files() -> set[tuple[Module, Module]]:
-    """Which module of the Python package uses which, shortcuts between rooms left out."""
+def python_files(root: Path) -> set[tuple[Module, Module]]:
+    """Which module of a Python package uses which, also inside functions; convenience methods left out."""
     found: set[tuple[Module, Module]] = set()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        parts = path.relative_to(PACKAGE).with_suffix("").parts
-        module = parts[:-1] if parts[-1] == "__init__" else parts
-        for used in _imports(path):
-            while used and not (
-                PACKAGE.joinpath(*used).with_suffix(".py").is_file() or PACKAGE.joinpath(*used, "__init__.py").is_file()
-            ):
-                used = used[:-1]
-            if used and _apart(module, used) and (room_of(module), room_of(used)) not in SHORTCUTS:
+    for path in sorted(root.rglob("*.py")):
+        module = _module(path, root)
+        for used in (_file(name, root) for name in _imports(path, root)):
+            if used and _apart(module, used) and not _is_method(module, used):
                 found.add((module, used))
     return found
 
@@ -233,8 +242,8 @@ def tangles(edges: set[tuple[Module, Module]]) -> list[list[str]]:
 
 
 def tangled_files() -> list[list[str]]:
-    """Those of all crates and of the Python package."""
-    edges = python_files()
+    """Those of all crates, of the Python package and of the papers."""
+    edges = python_files(PACKAGE) | python_files(PAPERS)
     for source in sorted((ROOT / "crates").glob("*/src")):
         edges |= rust_files(source, source.parent.name)
     return tangles(edges)
@@ -244,8 +253,7 @@ def _needed(edges: Edges) -> list[tuple[str, str]]:
     """The arrows that do not follow from others: a uses c need not be drawn where a uses b and b uses c."""
     uses: dict[str, set[str]] = {}
     for user, used in edges:
-        if (user, used) not in SHORTCUTS:
-            uses.setdefault(user, set()).add(used)
+        uses.setdefault(user, set()).add(used)
 
     def reach(room: str) -> set[str]:
         below = set(uses.get(room, ()))
@@ -265,11 +273,11 @@ def picture() -> str:
     for title, edges in (("The crates", crates()), ("The Python package", python())):
         lines += [f"*{title}*", "", "```mermaid", "flowchart LR"]
         lines += [f"    {user} --> {used}" for user, used in _needed(edges)]
-        lines += [
-            f'    {user} -. "{why.replace("`", "")}" .-> {used}'
-            for (user, used), why in SHORTCUTS.items()
-            if (user, used) in edges
-        ]
+        if title == "The Python package":
+            lines += [
+                f'    {user.split(".")[0]} -. "{why.replace("`", "")}" .-> {used.split(".")[0]}'
+                for (user, used), why in METHODS.items()
+            ]
         lines += ["```", ""]
     return "\n".join(lines).rstrip()
 

@@ -1,10 +1,11 @@
 """Mutation testing: is what the code says wrong noticed by a test?
 
-    python tools/mutate.py [FILE …] [--count 60] [--seed 1]
+    python tools/mutate.py [FILE or FOLDER …] [--count 60] [--seed 1] [--by own|fast|all] [--only 3,7] [--list]
 
-Each mutant changes one operator, bound or number of a file in a copy of this repository and runs that file's own tests:
-those of its crate, or tests/python/test_NAME.py. A mutant that no test fails is a survivor. tests/mutants.toml explains
-those that are known, each with its reason; one that is not there makes the command fail.
+Each mutant changes one operator, bound or number of a file in a copy of this repository. `--by` chooses tests that may
+notice it: `own`, those of its crate or tests/python/test_NAME.py; `fast`, those of `make test`; `all`, slow ones too.
+Tests nearest to the file run first, and the first failure ends a mutant. A mutant that no test fails is a survivor.
+tests/mutants.toml explains known survivors; any other makes the command fail.
 """
 
 from __future__ import annotations
@@ -16,14 +17,18 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
+import time
 import tomllib
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+import house
+
 ROOT = Path(__file__).resolve().parents[1]
 EXPLAINED = ROOT / "tests" / "mutants.toml"
+COPY = ROOT / "target" / "mutants"
+"""In the target folder, whose dependencies are built already; the same each time, so that cargo compiles little."""
 LIMIT_S = 900.0
 """A mutant that takes longer loops, which is noticed."""
 
@@ -38,6 +43,15 @@ TESTS = {
     "stats": ["test_stats", "test_verdicts"],
 }
 """Where the tests of a module have another name than it."""
+
+NO_SOURCE = re.compile(r"/(tests|examples|skeleton)/|/tests\.rs$|/build\.rs$")
+TOO_SLOW = ["--skip", "over_the_whole_grid"]
+"""Of the ignored Rust tests: it takes minutes in a release build."""
+NEAREST = 5
+"""How many files of tests run before the others."""
+CARGO_TEST = ["cargo", "test", "--quiet", "--locked", "--all-targets"]
+ENGINE = ["cargo", "build", "--release", "--quiet", "--locked", "-p", "evenflow-python", "-F", "pyo3/extension-module"]
+PYTEST = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--tb=line"]
 
 SWAPS = [
     (r"(?<![<>=!-])<=(?!=)", "<"),
@@ -101,46 +115,106 @@ def mutants(path: str) -> list[Mutant]:
     return found
 
 
-def command(path: str) -> list[str]:
-    """What runs the tests of a file."""
+def drawn(files: list[str], count: int, seed: int) -> list[Mutant]:
+    """Mutants of files and folders, about as many of each."""
+    rng = random.Random(seed)
+    found = []
+    for name in files:
+        below = sorted((ROOT / name).rglob("*")) if (ROOT / name).is_dir() else [ROOT / name]
+        sources = [str(path.relative_to(ROOT)) for path in below if path.suffix in (".py", ".rs")]
+        pool = [mutant for path in sources if not NO_SOURCE.search(path) for mutant in mutants(path)]
+        found += rng.sample(pool, min(len(pool), -(-count // len(files))))
+    return found
+
+
+def dependents(crate: str) -> list[str]:
+    """A crate and the tested crates that use it, the nearest first."""
+    found = [crate]
+    for used in found:
+        found += sorted({user for user, of in house.crates() if of == used} - {*found, "python"})
+    return found
+
+
+def near(path: str) -> list[str]:
+    """The files of Python tests: a file's own, those with its path's words in their names, those that name it most."""
+    own, stem, folder = own_tests(path), Path(path).stem, Path(path).parent.name
+    words = set(re.split(r"[/_.]", "/".join(Path(path).parts[2:]).removesuffix(".py")))
+    texts = {file.stem: file.read_text("utf-8") for file in (ROOT / "tests/python").glob("test_*.py")}
+
+    def order(name: str) -> tuple[object, ...]:
+        named = [len(re.findall(rf"\b{re.escape(word)}\b", texts[name])) for word in (stem, folder)]
+        return name not in own, -len(words & set(name.split("_"))), *(-count for count in named), name
+
+    return [f"tests/python/{name}.py" for name in sorted(texts, key=order)]
+
+
+def own_tests(path: str) -> list[str]:
+    name = "/".join(Path(path).parts[2:]).removesuffix(".py")
+    return TESTS.get(name, [f"test_{Path(path).stem}"])
+
+
+def commands(path: str, by: str) -> list[list[str]]:
+    """What may notice a mutant of a file, in order."""
     parts = Path(path).parts
-    if parts[0] == "crates":
-        return ["cargo", "test", "--quiet", "--locked", "-p", f"evenflow-{parts[1]}"]
-    name = "/".join(parts[2:]).removesuffix(".py")
-    tests = TESTS.get(name, [f"test_{Path(path).stem}"])
-    options = ["-q", "-x", "-p", "no:cacheprovider"]
-    return [sys.executable, "-m", "pytest", *options, *(f"tests/python/{test}.py" for test in tests)]
+    rust = parts[0] == "crates"
+    if by == "own":
+        files = [f"tests/python/{test}.py" for test in own_tests(path)]
+        return [[*CARGO_TEST, "-p", f"evenflow-{parts[1]}"] if rust else [*PYTEST, *files]]
+    also = ["--", "--include-ignored", *TOO_SLOW] if by == "all" else []
+    tier = [] if by == "all" else ["-m", "not slow"]
+    crates = [[*CARGO_TEST, "-p", f"evenflow-{crate}", *also] for crate in dependents(parts[1])] if rust else []
+    files = near(path)
+    # The nearest alone first: to collect all tests takes longer than to run a few.
+    return [
+        *crates,
+        *([ENGINE] if rust else []),
+        [*PYTEST, *tier, *files[:NEAREST]],
+        [*PYTEST, *tier, *files[NEAREST:]],
+    ]
 
 
-def tried(mutant: Mutant, copy: Path) -> str:
-    """`killed`, `survived`, or `did not build`."""
-    file = copy / mutant.path
+def tried(mutant: Mutant, by: str) -> str:
+    """`killed`, `survived`, or `did not build`; what killed it goes to standard error."""
+    file = COPY / mutant.path
     whole = file.read_text("utf-8")
     lines = whole.splitlines(keepends=True)
     lines[mutant.line] = mutant.after + "\n"
     file.write_text("".join(lines), "utf-8")
     try:
-        done = tests(mutant.path, copy)
+        done = tests(mutant.path, by)
     except subprocess.TimeoutExpired:
         return "killed"
     finally:
         file.write_text(whole, "utf-8")
-    if done.returncode == 0:
+    if done is None:
         return "survived"
-    return "did not build" if "could not compile" in done.stderr else "killed"
+    if "could not compile" in done.stderr:
+        return "did not build"
+    why = re.findall(r"^(?:FAILED|ERROR) .*|^test .* FAILED|^thread '.*' .*panicked", done.stdout + done.stderr, re.M)
+    print(*why[:1], file=sys.stderr, flush=True)
+    return "killed"
 
 
-def tests(path: str, copy: Path) -> subprocess.CompletedProcess[str]:
-    """A run of the tests of a file in the copy."""
+def tests(path: str, by: str) -> subprocess.CompletedProcess[str] | None:
+    """The first command that fails in the copy, or None."""
     environment = os.environ | {
-        "PYTHONPATH": str(copy / "python"),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "CARGO_TARGET_DIR": str(copy / "target"),
+        "PYTHONPATH": f"{COPY / 'python'}:{COPY / 'papers'}",
+        "PYO3_PYTHON": sys.executable,
+        "CARGO_TARGET_DIR": str(ROOT / "target"),
+        "CARGO_PROFILE_RELEASE_LTO": "off",
+        "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "16",
+        "CARGO_INCREMENTAL": "1",
         "PATH": f"{os.environ['PATH']}:{Path.home()}/.cargo/bin",
     }
-    return subprocess.run(
-        command(path), cwd=copy, env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=False
-    )
+    for command in commands(path, by):
+        done = subprocess.run(
+            command, cwd=COPY, env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=False
+        )
+        if done.returncode:
+            return done
+        if command is ENGINE:
+            shutil.copy(ROOT / "target/release/lib_core.so", COPY / "python/evenflow/_core.abi3.so")
+    return None
 
 
 def main() -> int:
@@ -148,37 +222,42 @@ def main() -> int:
     parser.add_argument("files", nargs="*", help="by default some of each language")
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--by", choices=["own", "fast", "all"], default="own", help="which tests may notice")
+    parser.add_argument("--only", default="", help="numbers of drawn mutants: 3,7 (without a check of the whole first)")
+    parser.add_argument("--list", action="store_true", help="show the drawn mutants")
     given = parser.parse_args()
-    files = given.files or PYTHON + RUST
-    rng = random.Random(given.seed)
-    each = {
-        path: rng.sample(all_, min(len(all_), -(-given.count // len(files))))
-        for path in files
-        if (all_ := mutants(path))
-    }
+    chosen = list(enumerate(drawn(given.files or PYTHON + RUST, given.count, given.seed), 1))
+    if given.list:
+        print(*(f"{number:3} {mutant}" for number, mutant in chosen), sep="\n")
+        return 0
+    only = [int(number) for number in given.only.split(",") if number]
     reasons = {
         (one["path"], one["before"], one["after"]): one["why"]
         for one in tomllib.loads(EXPLAINED.read_text("utf-8")).get("survivor", [])
     }
+    shutil.rmtree(COPY, ignore_errors=True)
+    shutil.copytree(ROOT, COPY, ignore=shutil.ignore_patterns(".git", "target", "out", ".venv", "__pycache__"))
+    paths = sorted({mutant.path for _, mutant in chosen})
+    # A tier has the same tests for all files but for their order, and for Rust those of the crates that use a file's.
+    checked = paths if given.by == "own" else [*paths[:1], *paths[-1:]]
+    for path in [] if only else checked:
+        sound = tests(path, given.by)
+        if sound is not None:
+            print(f"{path}: its tests fail as it is\n{sound.stdout[-800:]}{sound.stderr[-800:]}")
+            return 1
     count: Counter[str] = Counter()
-    with tempfile.TemporaryDirectory(prefix="evenflow-mutants-") as folder:
-        copy = Path(folder) / "evenflow"
-        shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".git", "target", "out", ".venv", "__pycache__"))
-        for path, chosen in each.items():
-            sound = tests(path, copy)
-            if sound.returncode:
-                print(f"{path}: its tests fail as it is\n{sound.stdout[-800:]}{sound.stderr[-800:]}")
-                return 1
-            for mutant in chosen:
-                found = tried(mutant, copy)
-                why = reasons.get((mutant.path, mutant.before.strip(), mutant.after.strip()))
-                if found == "survived" and why:
-                    found = "explained"
-                count[found] += 1
-                if found == "survived":
-                    print(f"survived: {mutant}", flush=True)
+    for number, mutant in chosen:
+        if only and number not in only:
+            continue
+        began = time.monotonic()
+        found = tried(mutant, given.by)
+        why = reasons.get((mutant.path, mutant.before.strip(), mutant.after.strip()))
+        if found == "survived" and why:
+            found = "explained"
+        count[found] += 1
+        print(f"{number:3} {found} after {time.monotonic() - began:.0f} s: {mutant}", flush=True)
     said = ", ".join(f"{number} {what}" for what, number in count.most_common())
-    print(f"seed {given.seed}: {sum(count.values())} mutants of {len(each)} files; {said}")
+    print(f"seed {given.seed}, tests {given.by}: {sum(count.values())} mutants of {len(paths)} files; {said}")
     return 1 if count["survived"] else 0
 
 

@@ -25,6 +25,7 @@ TOPICS = ROOT / "validation" / "topics.toml"
 THEORY = "theory"
 STAR = r" \*"  # beside what differs
 FENCE = re.compile(r"(<!-- validation:([a-z0-9-]+) -->\n\n).*?(<!-- /validation:\2 -->)", re.DOTALL)
+LIGHTS = {name: f'<span class="{name}">●&nbsp;{name}</span>' for name in ("agree", "explained", "open")}
 CAUSES = {"theirs": "{against}", "ours": "Evenflow", "both": "both", "unknown": "unknown", "the law": "the law"}
 
 Row = Mapping[str, Any]
@@ -137,8 +138,8 @@ def summary_of(rows: Sequence[Row], names: Names) -> list[str]:
     against = names.sorted(row["against"] for row in rows)
     of = {topic["part"]: [row for row in rows if topic_of(row["check"], known) is topic] for topic in known}
     lines = [
-        f"| part | {' | '.join(names.of(name) for name in against)} | differences that matter |",
-        f"| --- |{' --: |' * len(against)} --- |",
+        f"| part | | {' | '.join(names.of(name) for name in against)} | differences that matter |",
+        f"| --- | --- |{' --: |' * len(against)} --- |",
     ]
 
     def counts(found: Sequence[Row]) -> str:
@@ -151,9 +152,17 @@ def summary_of(rows: Sequence[Row], names: Names) -> list[str]:
 
     for topic in known:
         found = of[topic["part"]]
-        lines.append(f"| [{topic['part']}](validation/{topic['page']}) | {counts(found)} | {topic['differences']} |")
-    lines.append(f"| **all** | {counts(rows)} | |")
+        part = f"[{topic['part']}](validation/{topic['page']})"
+        lines.append(f"| {part} | {light(found)} | {counts(found)} | {topic['differences']} |")
+    lines.append(f"| **all** | | {counts(rows)} | |")
     return [*lines, ""]
+
+
+def light(rows: Sequence[Row]) -> str:
+    """A part's light: green if all numbers agree, red if a difference has no known reason."""
+    differ = [row for row in rows if row["verdict"] != "agrees"]
+    unknown = any(row["reason"].partition(":")[0] in ("", "unknown") for row in differ)
+    return LIGHTS["open" if unknown else "explained" if differ else "agree"]
 
 
 def theory_of(rows: Sequence[Row]) -> list[str]:

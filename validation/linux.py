@@ -31,7 +31,6 @@ HERE = Path(__file__).resolve().parent
 RUNS = 3
 SIDE_BY_SIDE = 3
 TRIES = 3
-CANNOT = 3  # the program's exit code where the machine cannot
 SAMPLE = 0.01  # s, between two looks at a window
 
 # A packet lasts 1.2 ms at 10 Mbit/s. Lateness delays a packet; it never changes the rate (virtual time).

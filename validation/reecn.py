@@ -23,8 +23,8 @@ from typing import Any
 import laws
 import numpy as np
 from evenflow import Record, Scenario
-from evenflow.papers.reecn_lte import network as net
-from evenflow.papers.reecn_lte.choices import Options
+from evenflow_papers.reecn_lte import network as net
+from evenflow_papers.reecn_lte.network import Options
 from peers import NotComparableError, Ns2, kept, quantity
 
 SOURCE = Path(__file__).resolve().parent / "ns2" / "reecn.tcl"

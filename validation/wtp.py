@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from evenflow import Record, Scenario
-from evenflow.papers.wtp import network as scenarios
-from evenflow.papers.wtp.choices import Options
+from evenflow_papers.wtp import network as scenarios
+from evenflow_papers.wtp.network import Options
 from peers import NotComparableError, Ns2, kept, quantity
 
 SOURCE = Path(__file__).resolve().parent / "ns2" / "wtp.tcl"

@@ -144,7 +144,7 @@ def study(
     *,
     replications: int | None = None,
     settings: Mapping[str, Any] | None = None,
-    store: Store | bool | None = None,
+    store: Store | str | Path | bool | None = None,
     **options: Any,
 ) -> Table:
     """Run a scenario's `[sweep]`, or a ready `Study`, and return its table.
@@ -152,8 +152,8 @@ def study(
     Args:
         replications: seeds 1…n for every point; default: the file's, else 10.
         settings: dotted path -> value, as `--set`: changes the scenario and pins swept paths.
-        store: where finished runs are kept, so that none is computed twice; default: the command line's store
-            (`EVENFLOW_STORE`, else `./out/store`). False: none, runs are kept in memory only.
+        store: run store or its folder, so that no run is computed twice; default: the command line's store
+            (`EVENFLOW_STORE`, else `./out/store`). False: runs are kept in memory only.
         options: of `run_study`: `jobs`, `executor` (from `evenflow.workers`, for other machines), `progress`,
             `on_run`, `precision`.
     """
@@ -164,10 +164,10 @@ def study(
         planned = Study.from_scenario(base, replications, settings)
     if store is False:
         return run_study(planned, store=None, **options)
-    if store is None or store is True:
+    if store is None or store is True or isinstance(store, (str, Path)):
         from .run.store import Store as RunStore
 
-        with RunStore() as opened:
+        with RunStore(None if store is None or store is True else store) as opened:
             return run_study(planned, store=opened, **options)
     return run_study(planned, store=store, **options)
 

@@ -8,6 +8,7 @@ __all__ = [
     "RECORD_VERSION",
     "Interrupted",
     "Mechanism",
+    "OutOfMemory",
     "Record",
     "Scenario",
     "ScenarioError",
@@ -55,6 +56,9 @@ class ScenarioError(ValueError):
     errors: list[tuple[str, str]]
     """(path, message); a message ends with the nearest valid name if there is one."""
 
+class OutOfMemory(Exception):
+    """A run would use more memory than it may; the message names the simulated time and the three largest consumers."""
+
 class Interrupted(Exception):
     """A run ended by `request_stop`."""
 
@@ -71,7 +75,8 @@ class Scenario:
     @property
     def hash(self) -> str: ...
     @property
-    def memory_bytes(self) -> int: ...
+    def memory_bytes(self) -> int:
+        """A lower bound of what a run takes."""
     @property
     def duration_s(self) -> float: ...
     @property
@@ -88,8 +93,9 @@ class Record:
     def series(self, name: str) -> tuple[bytes, bytes]:
         """Little-endian f64: times in s, values."""
 
-def run(scenario: Scenario, seed: int, event_path: bool = False) -> Record:
-    """One run, the GIL released. Raises Interrupted, StageError, and RuntimeError for a broken invariant."""
+def run(scenario: Scenario, seed: int, memory: int | None = None) -> Record:
+    """One run in `memory` bytes, the GIL released. Raises Interrupted, OutOfMemory, StageError, and RuntimeError for a
+    broken invariant."""
 
 def request_stop() -> None:
     """All runs under way in this process raise Interrupted soon."""

@@ -1,8 +1,3 @@
-"""The public name of `evenflow.judge.claims`."""
+"""Claims: a published statement, its checks, its verdict."""
 
-import sys
-
-from .judge import claims as _module
 from .judge.claims import *  # noqa: F403
-
-sys.modules[__name__] = _module

@@ -10,6 +10,8 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 
+from .words import clean
+
 LONGEST_NAME = 120
 """Letters of a name in a message."""
 
@@ -18,6 +20,10 @@ class EvenflowError(Exception):
     """The tool could not do its work (exit code 1). The message is complete: it needs no traceback beside it."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        """The message; control characters of names from files are shown by their numbers."""
+        return clean(super().__str__())
 
 
 class UsageError(EvenflowError, ValueError):
@@ -66,6 +72,10 @@ class RunError(EvenflowError):
     """One run broke (exit code 1): a defect of the engine, or a stage that made the run senseless. Other runs go on."""
 
 
+class OutOfMemory(RunError):
+    """One run would use more memory than it may (exit code 1). Other runs go on."""
+
+
 class Interrupted(EvenflowError):
     """Ctrl-C: the message says what was kept and how to go on (exit code 130, as shells expect)."""
 
@@ -75,6 +85,12 @@ class Interrupted(EvenflowError):
 def is_panic(error: BaseException) -> bool:
     """Whether an error is a panic of a Rust library, this engine or Polars: pyo3 makes it no `Exception`."""
     return type(error).__name__ == "PanicException"
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message, without its full stop."""
+    lines = str(error).strip().splitlines()
+    return lines[0].rstrip(".") if lines else type(error).__name__
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

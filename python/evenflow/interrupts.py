@@ -1,109 +1,135 @@
-"""Ctrl-C before a command begins and after it has ended, where no `try` hears it. Within a command it is a
-KeyboardInterrupt, as everywhere in Python.
+"""The handler of Ctrl-C for the command line and for studies.
 
-It is the first thing that the package imports, and imports nothing itself that Python has not loaded.
+The package imports this module first. It imports only what Python has loaded already, so that an early Ctrl-C leaves
+no traceback.
 """
 
 from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]
-import _thread
 import atexit
 import os
 import sys
-import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import FrameType
     from typing import Any, NoReturn
 
 CODE = 130
-"""What shells expect of a program that Ctrl-C ended."""
+"""Exit code that shells expect after Ctrl-C."""
 
-
-_met = False
+_stage = "command"
+"""Of the process: loading (imports), command, ending."""
+_code = 0
+_presses = 0
+_postponed: postponed | None = None
 
 
 def loading() -> None:
-    """From here on Ctrl-C ends the command line with a sentence, whatever is being imported.
-
-    Does nothing in programs of others, which import Evenflow, and where Ctrl-C is ignored or has a handler already.
-    """
+    """Handle Ctrl-C from now on, if this process is the command line and Ctrl-C has its default handler."""
+    global _stage
     if _is_command() and _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
-        _on_interrupt(_leave)
-        # At its very end Python gives Ctrl-C back to the system, unless it is ignored.
-        atexit.register(_on_interrupt, _signal.SIG_IGN)
+        _stage = "loading"
+        if _install(_handle):
+            atexit.register(_last)
 
 
-def heard() -> None:
-    """The command begins: Ctrl-C is a KeyboardInterrupt."""
-    if _signal.getsignal(_signal.SIGINT) is _leave:
-        sys.unraisablehook = _ignored
-        _on_interrupt(_hear)
-
-
-def met() -> bool:
-    """Whether Ctrl-C came within the command, whatever has become of its KeyboardInterrupt: an extension module that is
-    being imported makes an ImportError of it."""
-    return _met
+def begin() -> None:
+    """The command begins: from now on Ctrl-C raises KeyboardInterrupt."""
+    global _stage
+    if _stage == "loading":
+        sys.unraisablehook = _dropped
+    _stage = "command"
 
 
 def end(code: int) -> NoReturn:
-    """The command has said all: leave. Ctrl-C can only hasten it."""
-    if _signal.getsignal(_signal.SIGINT) is _hear:
-        _on_interrupt(lambda *_: os._exit(code))
-    if code == CODE:
-        # `sys.exit` may end in death by SIGINT instead: Python remembers a KeyboardInterrupt that met an `exec` of
-        # text, as in the making of a dataclass, even if it was caught.
+    """Exit. Ctrl-C during the exit ends the process immediately, with the same code."""
+    global _stage, _code
+    _stage, _code = "ending", code
+    sys.exit(code)
+
+
+def pressed() -> bool:
+    """Whether there was a Ctrl-C, even if a library has turned its KeyboardInterrupt into an ImportError."""
+    return _presses > 0
+
+
+class postponed:
+    """In this block the first Ctrl-C sets `pressed` and calls `wake`; the next ones raise KeyboardInterrupt.
+
+    Has no effect outside the main thread, or if the program has its own handler.
+    """
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        self.pressed = False
+        self.wake = wake
+
+    def __enter__(self) -> postponed:
+        global _postponed
+        self._outer, self._before = _postponed, _signal.getsignal(_signal.SIGINT)
+        self._installed = self._before in (_handle, _signal.default_int_handler) and _install(_handle)
+        if self._installed:
+            _postponed = self
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        global _postponed
+        if self._installed:
+            _postponed = self._outer
+            _install(self._before)
+
+
+def _handle(number: int, frame: FrameType | None) -> None:
+    global _presses
+    if _stage == "loading":
+        try:
+            os.write(2, b"evenflow: Interrupted before the command began.\n")
+        finally:
+            os._exit(CODE)
+    if _stage == "ending":
+        os._exit(_code)
+    _presses += 1
+    if _postponed is None or _postponed.pressed:
+        raise KeyboardInterrupt
+    _postponed.pressed = True
+    _postponed.wake()
+
+
+def _dropped(what: sys.UnraisableHookArgs, /) -> None:
+    """Python drops a KeyboardInterrupt in a finalizer or in a weak reference's callback: raise it again after that."""
+    if what.exc_type is KeyboardInterrupt and hasattr(_signal, "setitimer"):
+        _signal.signal(_signal.SIGALRM, _handle)
+        _signal.setitimer(_signal.ITIMER_REAL, 0.01)
+    else:
+        sys.__unraisablehook__(what)
+
+
+def _last() -> None:
+    """The last exit function."""
+    _install(_signal.SIG_IGN)  # Python's finalization would restore the system's default
+    if _code == CODE:
+        # Python would end itself by SIGINT if KeyboardInterrupt passed through an `exec` of text (dataclasses do that).
         for stream in (sys.stdout, sys.stderr):
             try:  # noqa: SIM105
                 stream.flush()
             except (AttributeError, OSError, ValueError):
                 pass
-        atexit._run_exitfuncs()
-        os._exit(code)
-    sys.exit(code)
-
-
-def _hear(number: int, frame: FrameType | None) -> NoReturn:
-    global _met
-    _met = True
-    raise KeyboardInterrupt
-
-
-def _ignored(what: sys.UnraisableHookArgs, /) -> None:
-    """Python drops a KeyboardInterrupt that meets a finalizer or the callback of a weak reference: it comes again."""
-    if what.exc_type is KeyboardInterrupt:
-        _thread.start_new_thread(_again, (_thread.get_ident(),))
-    else:
-        sys.__unraisablehook__(what)
-
-
-def _again(thread: int) -> None:
-    time.sleep(0.01)  # the finalizer ends meanwhile
-    if hasattr(_signal, "pthread_kill"):
-        _signal.pthread_kill(thread, _signal.SIGINT)
-    else:
-        _thread.interrupt_main()
-
-
-def _leave(number: int, frame: FrameType | None) -> None:
-    try:
-        os.write(2, b"evenflow: Interrupted before the command began.\n")
-    finally:
         os._exit(CODE)
 
 
-def _on_interrupt(handler: Any) -> None:
-    try:  # noqa: SIM105
+def _install(handler: Any) -> bool:
+    """Set the handler of SIGINT; False outside the main thread."""
+    try:
         _signal.signal(_signal.SIGINT, handler)
-    except ValueError:  # not in the main thread
-        pass
+    except ValueError:
+        return False
+    return True
 
 
 def _is_command() -> bool:
-    """Is this process `evenflow …` or `python -m evenflow …`, and not one that imports it, or a worker of one?"""
+    """Whether this process is `evenflow …` or `python -m evenflow …`."""
     script: str | None = getattr(sys.modules.get("__main__"), "__file__", None)
     if script is not None:
         return os.path.basename(script).partition(".")[0] == "evenflow"

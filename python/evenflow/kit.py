@@ -1,8 +1,3 @@
-"""The public name of `evenflow.judge.kit`."""
+"""The kit of a paper: claims as data, notes, ledgers of changes."""
 
-import sys
-
-from .judge import kit as _module
 from .judge.kit import *  # noqa: F403
-
-sys.modules[__name__] = _module

@@ -1,8 +1,3 @@
-"""The public name of `evenflow.judge.lab`."""
+"""Measures and comparisons that papers share."""
 
-import sys
-
-from .judge import lab as _module
 from .judge.lab import *  # noqa: F403
-
-sys.modules[__name__] = _module

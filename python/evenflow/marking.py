@@ -1,8 +1,3 @@
-"""The public name of `evenflow.theory.marking`."""
+"""Marking curves: the probability of a mark by load."""
 
-import sys
-
-from .theory import marking as _module
 from .theory.marking import *  # noqa: F403
-
-sys.modules[__name__] = _module

@@ -1,8 +1,3 @@
-"""The public name of `evenflow.run.mechanism`."""
+"""Mechanisms stepped from Python, and their descriptions."""
 
-import sys
-
-from .run import mechanism as _module
 from .run.mechanism import *  # noqa: F403
-
-sys.modules[__name__] = _module

@@ -1,8 +1,3 @@
-"""The public name of `evenflow.judge.paper`."""
+"""The parts of a paper: experiments, options, claims."""
 
-import sys
-
-from .judge import paper as _module
 from .judge.paper import *  # noqa: F403
-
-sys.modules[__name__] = _module

@@ -1,8 +1,3 @@
-"""The public name of `evenflow.theory.qoe`."""
+"""Quality of experience from video metrics."""
 
-import sys
-
-from .theory import qoe as _module
 from .theory.qoe import *  # noqa: F403
-
-sys.modules[__name__] = _module

@@ -1,8 +1,3 @@
-"""The public name of `evenflow.run.record`."""
+"""The record of a run."""
 
-import sys
-
-from .run import record as _module
 from .run.record import *  # noqa: F403
-
-sys.modules[__name__] = _module

@@ -1,8 +1,3 @@
-"""The public name of `evenflow.papers.reproduce`."""
+"""Reproduce a paper: run its experiments and judge its claims."""
 
-import sys
-
-from .papers import reproduce as _module
 from .papers.reproduce import *  # noqa: F403
-
-sys.modules[__name__] = _module

@@ -1,8 +1,17 @@
-"""The public name of `evenflow.run.store`."""
+"""The run cache: `Store`, and where it is."""
 
-import sys
+from .run.files import csv_bytes, prepare, unwritable, write_whole
+from .run.store import DEFAULT, ENVIRONMENT, Claimed, SeriesFile, Store, key_of
 
-from .run import store as _module
-from .run.store import *  # noqa: F403
-
-sys.modules[__name__] = _module
+__all__ = [
+    "DEFAULT",
+    "ENVIRONMENT",
+    "Claimed",
+    "SeriesFile",
+    "Store",
+    "csv_bytes",
+    "key_of",
+    "prepare",
+    "unwritable",
+    "write_whole",
+]

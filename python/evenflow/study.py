@@ -1,8 +1,6 @@
-"""The public name of `evenflow.run.study`."""
-
-import sys
+"""Studies: points times seeds, and their tables."""
 
 from .run import study as _module
 from .run.study import *  # noqa: F403
 
-sys.modules[__name__] = _module
+__all__ = _module.__all__

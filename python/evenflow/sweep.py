@@ -1,8 +1,3 @@
-"""The public name of `evenflow.scenario.sweep`."""
+"""Expansion of a `[sweep]` into points."""
 
-import sys
-
-from .scenario import sweep as _module
 from .scenario.sweep import *  # noqa: F403
-
-sys.modules[__name__] = _module

@@ -1,8 +1,3 @@
-"""The public name of `evenflow.scenario.types`."""
+"""Dataclasses of a scenario's tables and mechanisms (generated)."""
 
-import sys
-
-from .scenario import types as _module
 from .scenario.types import *  # noqa: F403
-
-sys.modules[__name__] = _module

@@ -85,15 +85,16 @@ def shown(character: str) -> str:
     return " " if character == "\t" else f"\\x{number:02x}"
 
 
-CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
-"""Control characters that are no blanks and no ends of lines: no text of ours has them, names from files may."""
+CONTROL = "[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+"""Control characters that are no blanks and no ends of lines, and marks that turn the direction of text: names from
+files may have them."""
 _CONTROL = re.compile(CONTROL)
 _HALF = re.compile("[\ud800-\udfff]")
 
 
 def html_page(text: str) -> str:
-    """A page without control characters, which HTML does not allow; a sign stands in their place. What is no UTF-8 in
-    a file's name is shown by its number."""
+    """A page with U+FFFD in place of control characters, which HTML does not allow, and of direction marks. Bytes of a
+    file's name that are not UTF-8 are shown by their numbers."""
     return _HALF.sub(lambda found: shown(found[0]), _CONTROL.sub("\ufffd", text))
 
 

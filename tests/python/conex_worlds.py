@@ -12,13 +12,11 @@ from typing import Any
 
 import numpy as np
 from evenflow.lab import Floats
-from evenflow.papers.conex import PAPER
-from evenflow.papers.conex import network as net
-from evenflow.papers.conex.beyond.runs import LEVEL, VOLUMES
-from evenflow.papers.conex.policer.measures import ALONE_S, GOT
-from evenflow.papers.conex.video.measures import ALL_BYTES, HEAVY_BYTES
 from evenflow.record import Record
 from evenflow.study import Labels, Run, Table
+from evenflow_papers.conex import PAPER
+from evenflow_papers.conex import network as net
+from evenflow_papers.conex.network import ALL_BYTES, ALONE_S, GOT, HEAVY_BYTES, TOKENS, VOLUMES
 
 RUNS = 6
 """Seeds of a made-up point, and what the claims are told that the paper had."""
@@ -394,7 +392,7 @@ def volumes(noise: float) -> tuple[dict[str, Any], dict[str, tuple[bytes, bytes]
 def levels(rate: float, noise: float) -> tuple[dict[str, Any], dict[str, tuple[bytes, bytes]]]:
     """A run in which a bucket goes down."""
     times = np.arange(1.0, 601.0)
-    return tree(Facts(heavy_policed=20.0, light_policed=0.5), noise), {LEVEL: series(times, 45 - times / rate)}
+    return tree(Facts(heavy_policed=20.0, light_policed=0.5), noise), {TOKENS: series(times, 45 - times / rate)}
 
 
 def sizes(unit: str, noise: float) -> dict[str, Any]:

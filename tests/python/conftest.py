@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.machinery import ModuleSpec
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import ModuleType
 
 import evenflow
 import fake_core
 import pytest
+from evenflow import papers
 from evenflow.mechanism import schema
+from evenflow.paper import Paper
 from evenflow.run import engine, store
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -61,6 +66,17 @@ class Done:
 
 
 Cli = Callable[..., Done]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`slow("reason", only="a|b")` leaves cases whose name has neither a nor b in `make test`."""
+    for item in items:
+        for mark in [mark for mark in item.own_markers if mark.name == "slow"]:
+            if not (mark.args and isinstance(mark.args[0], str)):
+                raise pytest.UsageError(f'{item.nodeid}: write why it is slow: pytest.mark.slow("reason")')
+            if not re.search(mark.kwargs.get("only", ""), item.name):
+                item.own_markers.remove(mark)
 
 
 @pytest.fixture(autouse=True)
@@ -121,9 +137,20 @@ def fake_file(work: Path) -> Path:
     return path
 
 
+def announce(monkeypatch: pytest.MonkeyPatch, paper: Paper) -> ModuleType:
+    """A module with a paper, as if its package were installed."""
+    module = ModuleType(f"paper_{paper.key}")
+    module.__spec__ = ModuleSpec(module.__name__, None)
+    module.PAPER = paper  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    found = papers.installed() | {paper.key: EntryPoint(paper.key, module.__name__, papers.GROUP)}
+    monkeypatch.setattr(papers, "installed", lambda: found)
+    return module
+
+
 def environment(**more: str) -> dict[str, str]:
     """The environment of a subprocess: this checkout's package, and the tests' stand-ins."""
-    search = os.pathsep.join([str(HERE), str(ROOT / "python"), os.environ.get("PYTHONPATH", "")])
+    search = os.pathsep.join([str(HERE), str(ROOT / "python"), str(ROOT / "papers"), os.environ.get("PYTHONPATH", "")])
     kept = {name: value for name, value in os.environ.items() if not name.startswith("EVENFLOW")}
     return {**kept, "PYTHONPATH": search, **more}
 

@@ -2,8 +2,9 @@
 
 Tests of results use the real core; these test the store, the study runner and the command line against a core that can
 be slow, broken, or large at will. A scenario of it is any tree with `duration`; `links.*.delay`, `sleep`, `broken`,
-`panic` (a list of seeds), `memory` and `spread` steer it. The environment variable FAKE_LOG names a file that gets a
-line for each run that was computed: scenario hash, seed, process.
+`panic` (a list of seeds), `memory`, `uses` (bytes) and `spread` steer it. The environment variable FAKE_LOG names a
+file that gets a line for each run that was computed: scenario hash, seed, process. FAKE_BEGUN names a file that appears
+when a run begins.
 """
 
 from __future__ import annotations
@@ -40,6 +41,10 @@ class Interrupted(Exception):
     pass
 
 
+class OutOfMemory(Exception):
+    pass
+
+
 class StageError(Exception):
     pass
 
@@ -56,7 +61,7 @@ class Scenario:
         errors = []
         if "duration" not in tree:
             errors.append(("duration", "is missing."))
-        known = ("duration", "links", "groups", "sleep", "broken", "panic", "memory", "spread", "record")
+        known = ("duration", "links", "groups", "sleep", "broken", "panic", "memory", "uses", "spread", "record")
         errors += [(name, "unknown key.") for name in tree if name not in known]
         for name, link in tree.get("links", {}).items():
             delay = link.get("delay", "0 s")
@@ -85,9 +90,13 @@ class Record:
         return self._series[name]
 
 
-def run(scenario: Scenario, seed: int, event_path: bool = False) -> Record:
+def run(scenario: Scenario, seed: int, memory: int | None = None) -> Record:
     calls.append((scenario.hash, seed))
     tree = scenario.tree
+    if memory is not None and tree.get("uses", 0) > memory:
+        raise OutOfMemory("more than 1.0 GiB of memory at 0.5 s of simulated time: groups.a 1.0 GiB")
+    if begun := os.environ.get("FAKE_BEGUN"):
+        open(begun, "w").close()
     end = time.monotonic() + float(tree.get("sleep", 0.0))
     while time.monotonic() < end:
         if _stop.is_set():

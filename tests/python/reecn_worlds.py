@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from evenflow.papers.reecn_lte import PAPER, measures
-from evenflow.papers.reecn_lte import network as net
-from evenflow.papers.reecn_lte.runs import ERRORS
 from evenflow.record import Record
 from evenflow.study import Labels, Run, Table
+from evenflow_papers.reecn_lte import PAPER, measures
+from evenflow_papers.reecn_lte import network as net
+from evenflow_papers.reecn_lte.experiments import ERRORS
 
 RUNS = 4
 """Seeds of a made-up point, and what the claims are told that the paper had."""
@@ -248,7 +248,7 @@ def x_bal(labels: Labels, true: bool) -> Facts:
             "negative_fraction": 0.0298 if true else 0.04,
             "credits": 300 if true else 100,
         }
-        for name in measures.METERS
+        for name in net.METERS
     }
     return {"stages": meters}
 
@@ -272,17 +272,17 @@ def x_cheat(labels: Labels, true: bool) -> Facts:
 
 
 def x_cust(labels: Labels, true: bool) -> Facts:
-    most = measures.CUST_DEPTH + 300 * measures.CUST_R
+    most = net.CUST_DEPTH + 300 * net.CUST_R
     charged = {
         name: {
-            "charged": 1000 if true or name == measures.ONE else 5000,
+            "charged": 1000 if true or name == net.ONE else 5000,
             "users_charged": [most + (0 if true else 9e9)],
             "policed_buckets": 0.5,
         }
-        for name in (measures.ONE, measures.TEN)
+        for name in (net.ONE, net.TEN)
     }
     police = {"groups": charged, "charged": 0 if true else 9e9, "congestion_volume": 0, "credits": 0, "drops": {}}
-    goodput = {measures.ONE: 1.0, measures.TEN: 10.0 if true else 1.0}
+    goodput = {net.ONE: 1.0, net.TEN: 10.0 if true else 1.0}
     return {"groups": {name: {"goodput_bps": v} for name, v in goodput.items()}, "stages": {"police": police}}
 
 
@@ -313,7 +313,7 @@ def x_blind(labels: Labels, true: bool) -> Facts:
 
 def x_prio(labels: Labels, true: bool) -> Facts:
     shares = (40, 20, 1) if true else (1, 20, 40)
-    return {"dropped": dict(zip((measures.LEGACY, measures.NEUTRAL, measures.POSITIVE), shares, strict=True))}
+    return {"dropped": dict(zip((net.NO_ECN, net.NEUTRAL, net.POSITIVE), shares, strict=True))}
 
 
 def x_mix(labels: Labels, true: bool) -> Facts:

@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 from evenflow.claims import Claim, Verdict, judge_claim
 from evenflow.paper import Experiment
-from evenflow.papers import abc
-from evenflow.papers.abc import PAPER
-from evenflow.papers.abc import network as net
-from evenflow.papers.abc.comparison.claims import max_min_share
-from evenflow.papers.abc.comparison.figures import drop_shares
-from evenflow.papers.abc.memories.figures import received_curve
 from evenflow.papers.reproduce import read_ledger, shipped_ledger
-from evenflow.plots import style, svg
+from evenflow.plots import svg
 from evenflow.record import Record
 from evenflow.scenario import Scenario
+from evenflow.show.drawing import draw
 from evenflow.study import Point, Run, Study, Table, run_study
+from evenflow_papers import abc
+from evenflow_papers.abc import PAPER
+from evenflow_papers.abc import network as net
+from evenflow_papers.abc.claims import max_min_share
+from evenflow_papers.abc.measures import drop_shares, received_curve
 
 BY_NUMBER = {int(claim.id.removeprefix("abc-c")): claim for claim in PAPER.claims}
 SEEDS = range(1, 11)
@@ -83,6 +83,7 @@ def test_ids_of_experiments_and_their_panels() -> None:
     assert PAPER.experiment("fig05n").id == "abc-fig05n"
 
 
+@pytest.mark.slow("computes hours of a meter packet by packet")
 def test_analytic_claims_hold_but_for_the_misprint() -> None:
     found = {
         c.id: judge_claim(c, {}, scale="paper", paper_runs=10).literal.verdict
@@ -297,6 +298,7 @@ def finished() -> dict[str, tuple[Experiment, Table]]:
     return found
 
 
+@pytest.mark.slow("runs a whole paper at short durations")
 def test_every_claim_can_be_judged(finished: dict[str, tuple[Experiment, Table]]) -> None:
     data = {name: found for name, (_, found) in finished.items()}
     entries = [judge_claim(c, data, scale="quick", paper_runs=PAPER.runs) for c in PAPER.claims]
@@ -307,22 +309,22 @@ def test_every_claim_can_be_judged(finished: dict[str, tuple[Experiment, Table]]
             assert entry.literal.why, entry.claim.id
 
 
+@pytest.mark.slow("runs a whole paper at short durations")
 def test_ratios_are_drawn_on_a_linear_axis_too(finished: dict[str, tuple[Experiment, Table]]) -> None:
     for name in ("abc-fig06", "abc-fig15"):
         experiment, found = finished[name]
         assert experiment.figure is not None
-        with style():
-            axes = experiment.figure(found).axes
+        axes = draw(experiment.figure(found)).axes
         assert "log" in {ax.get_yscale() for ax in axes}
         (linear,) = (ax for ax in axes if ax.get_title(loc="left").endswith("0 to 3") or "0 to 3" in ax.get_title())
         assert (linear.get_yscale(), linear.get_ylim()) == ("linear", (0.0, 3.0))
 
 
+@pytest.mark.slow("runs a whole paper at short durations")
 def test_bands_and_bars(finished: dict[str, tuple[Experiment, Table]]) -> None:
     experiment, found = finished["abc-fig16"]
     assert experiment.figure is not None
-    with style():
-        axes = experiment.figure(found).axes
+    axes = draw(experiment.figure(found)).axes
     assert all(any(c.__class__.__name__ == "ErrorbarContainer" for c in ax.containers) for ax in axes)
     runs = [run for run in found.runs if run.labels["scheme"] == net.CSFQ]
     shares = drop_shares(runs)
@@ -330,23 +332,22 @@ def test_bands_and_bars(finished: dict[str, tuple[Experiment, Table]]) -> None:
     assert np.nansum(shares, axis=0) == pytest.approx([1.0] * len(runs), abs=1)
     _, uploads = finished["abc-fig11"]
     some = [run for run in uploads.runs if run.point == 0]
-    curve = received_curve(some, "groups.heavy.users[0].flows[0].received_bytes", 115.0, 100.0)
+    curve = received_curve(some)
     drawn = np.isfinite(curve.mean)
     assert (curve.lo[drawn] > 0).all()
     _, other = finished["abc-fig11"]
     assert experiment.figure is not None
-    with style():
-        figure = PAPER.experiment("fig11").figure
-        assert figure is not None
-        a, b = figure(other).axes
+    figure = PAPER.experiment("fig11").figure
+    assert figure is not None
+    a, b = draw(figure(other)).axes
     assert (a.get_xlim(), a.get_ylim()) == (b.get_xlim(), b.get_ylim())
 
 
+@pytest.mark.slow("runs a whole paper at short durations")
 def test_every_figure_can_be_drawn(finished: dict[str, tuple[Experiment, Table]]) -> None:
     for experiment, found in finished.values():
         if experiment.figure is not None:
-            with style():
-                drawn = experiment.figure(found)
+            drawn = draw(experiment.figure(found))
             assert drawn.axes, experiment.id
             if experiment.id in ("abc-fig06", "abc-fig11", "abc-fig16"):  # rendering is slow: one of each kind
                 assert "<svg" in svg(drawn), experiment.id

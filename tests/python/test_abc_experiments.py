@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from evenflow import lab as lab_module
 from evenflow.errors import UsageError
-from evenflow.papers.abc import PAPER, measures
-from evenflow.papers.abc import network as net
-from evenflow.papers.abc.grids import DELAYS_MS, R0_MIXED, R0_UDP
-from evenflow.papers.abc.method import analytic
+from evenflow.judge.values import Shown, worded
 from evenflow.scenario import Scenario
+from evenflow.study import Table
+from evenflow.values import Metric, ratio_of_means
+from evenflow_papers.abc import PAPER, analytic, measures
+from evenflow_papers.abc import network as net
+from evenflow_papers.abc.experiments import DELAYS_MS, R0_MIXED, R0_UDP
 from test_abc_claims import table
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -24,6 +26,7 @@ def hashes(name: str, scale: str = "paper", **labels: object) -> set[str]:
     return {p.scenario.hash for p in points if all(p.labels.get(k) == v for k, v in labels.items())}
 
 
+@pytest.mark.slow("builds all points of a paper", only="paper")
 @pytest.mark.parametrize("scale", ["quick", "paper"])
 def test_every_point_is_a_valid_scenario_with_labels_of_its_own(scale: str) -> None:
     for experiment in PAPER.experiments:
@@ -64,7 +67,7 @@ def test_equal_settings_share_their_runs() -> None:
 
 
 def test_the_crowd_is_the_example_file() -> None:
-    ours = net.crowd(net.abc(), 5).unset("record")
+    ours = net.crowd(net.Options(), net.ABC, 5).unset("record")
     assert ours.hash == Scenario.load(ROOT / "examples/scenarios/abc-default.toml").unset("sweep").hash
 
 
@@ -84,31 +87,33 @@ def test_only_a_metered_scheme_has_accounting() -> None:
 # --- measures -------------------------------------------------------------------------------------------------------
 
 
+def of(metric: Metric, found: Table) -> dict[object, list[float]]:
+    """A metric by the label `x`."""
+    cells = metric().cells(Shown("abc", {"abc-t": found}, "t"))
+    return {labels["x"]: np.asarray(values).tolist() for labels, values in cells}
+
+
 def test_ratio_of_a_run() -> None:
     found = table(
         [({"x": 1}, {"t0": 6.0, "t1": 2.0}), ({"x": 2}, {"t0": 6.0, "t1": 0.0}), ({"x": 3}, {"t0": 0.0, "t1": 0.0})]
     )
-    lab = measures.Lab(found)
-    assert lab.at(x=1).ratio.tolist() == [3.0] * 10
-    assert np.isinf(lab.at(x=2).ratio).all()
-    assert np.isnan(lab.at(x=3).ratio).all()
-    assert lab.at(x=2).inverse_ratio_of_means().mean == 0.0
-    assert lab.grid("x") == [1.0, 2.0, 3.0]
-    with pytest.raises(KeyError, match="3 points"):
-        lab.at()
-    with pytest.raises(KeyError, match="0 points"):
-        lab.at(x=4)
+    ratios = of(measures.TR, found)
+    assert ratios[1] == [3.0] * 10
+    assert np.isinf(ratios[2]).all()
+    assert np.isnan(ratios[3]).all()
+    shown = Shown("abc", {"abc-t": found}, "t")
+    inverse = {c["x"]: it for c, it in ratio_of_means(measures.T1(), measures.T0()).cells(shown)}
+    assert inverse[2].mean == 0.0  # type: ignore[union-attr]
 
 
 def test_delays_and_drops() -> None:
     found = table(
         [({"x": 1}, {"t0": 1.0, "be": 0.012, "drops": {"limit": 1, "activity": 3}}), ({"x": 2}, {"t0": 1.0})], [1]
     )
-    one, two = (measures.Lab(found).at(x=x) for x in (1, 2))
-    assert one.delay_be.tolist() == [12.0]
-    assert np.isnan(one.delay_ef).all()
-    assert one.of(measures.tail_share).tolist() == [0.25]
-    assert np.isnan(two.of(measures.tail_share)).all()
+    assert of(measures.DBE, found)[1] == [12.0]
+    assert np.isnan(of(measures.DEF, found)[1]).all()
+    assert of(measures.TAIL, found)[1] == [0.25]
+    assert np.isnan(of(measures.TAIL, found)[2]).all()
 
 
 def test_histograms_are_padded_to_the_buffer() -> None:
@@ -125,17 +130,13 @@ def test_curves() -> None:
     curve = np.array([[1.0, 1.1], [3.0, 2.0], [2.0, 2.5]])
     assert lab_module.peak(grid, curve)[0] == 2.0
     assert lab_module.trough(grid, curve)[0] == 1.0
-    assert lab_module.argmax_by_seed(grid, curve).tolist() == [2.0, 4.0]
     assert lab_module.rank_correlation(grid, curve).tolist() == pytest.approx([0.5, 1.0])
-    steps = lab_module.rising("T0", grid, curve, slack=0.1)
-    assert [check.lo for check in steps] == [-0.1, -0.1]
-    assert steps[1].label == "T0, step 2 → 4"
-    assert np.asarray(steps[1].values).tolist() == [-1.0, 0.5]
 
 
 def test_words() -> None:
-    assert measures.words(r0=2.5, delay_ms=50) == "R0 = 2.5 Mbit/s, D_b = 50 ms"
-    assert measures.words(f0=1) == "1 heavy flow"
+    assert worded("{r0}, {delay_ms}", {"r0": 2.5, "delay_ms": 50}, measures.WORDS) == "R0 = 2.5 Mbit/s, D_b = 50 ms"
+    assert worded("{f0}", {"f0": 1}, measures.WORDS) == "1 heavy flow"
+    assert worded("{scheme:short}", {"scheme": net.EF3}, measures.WORDS) == "a_EF = 3"
 
 
 def test_both_delays_of_table_1() -> None:

@@ -11,7 +11,6 @@ from typing import Any
 import evenflow as ef
 import pytest
 from conftest import ROOT
-from evenflow import scenario as scenarios
 from evenflow.mechanism import schema
 
 
@@ -125,17 +124,6 @@ def test_what_callgrind_runs_is_the_same_scenario(costs: Any) -> None:
     for swap in costs.swaps():
         row = base.with_settings(swap.settings)
         assert ef.Scenario(tomllib.loads(costs.toml(row.tree))) == row
-
-
-def test_settings_can_be_given_on_the_command_line(costs: Any) -> None:
-    base = costs.base_scenario()
-    for swap in costs.swaps():
-        settings = {}
-        for option in costs.as_options(swap.settings).split("--set ")[1:]:
-            path, _, value = option.rstrip().partition("=")
-            assert value[0] == value[-1] == "'"
-            settings.update([scenarios.parse_setting(f"{path}={value[1:-1]}")])
-        assert base.with_settings(settings) == base.with_settings(swap.settings)
 
 
 def test_pairs_change_who_begins_and_compare_a_packet(costs: Any) -> None:

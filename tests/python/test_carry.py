@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from conftest import Cli
+from conftest import Cli, announce
 from evenflow import papers
 from evenflow.errors import EvenflowError, UsageError
 from evenflow.judge.paper import Option
@@ -25,10 +25,8 @@ THIRD = "c0c0c0c0c0c0c0c0"
 
 @pytest.fixture
 def tiny(fake: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = ModuleType("evenflow.papers.tiny")
-    module.PAPER = TINY  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "evenflow.papers.tiny", module)
-    monkeypatch.setattr(papers, "TITLES", {"tiny": "A tiny paper"})
+    monkeypatch.setattr(papers, "entry_points", lambda group: ())
+    announce(monkeypatch, TINY)
     monkeypatch.setattr(fake, "ENGINE_ID", fake.ENGINE_ID)  # put back at the end
     store_module._engine.cache_clear()
 
@@ -48,6 +46,7 @@ def whole(cli: Cli) -> dict[str, object]:
 
 @pytest.mark.usefixtures("tiny")
 class TestCarry:
+    @pytest.mark.slow("runs a whole paper at short durations")
     def test_equal_runs_stand(self, cli: Cli, fake: ModuleType) -> None:
         maker = fake.ENGINE_ID
         before = whole(cli)
@@ -62,13 +61,13 @@ class TestCarry:
         assert found["repeated"] == len(fake.calls) - ran == 2, "one of each stratum at least"
         assert found["fewer_than"] == pytest.approx(1 - 0.05**0.5)
         # the ledger of before says so, and the next one is made without a run and says so too
-        assert f"Carried from engine {maker}: 2 of {runs} runs repeated" in cli("claims", "tiny").out
+        assert f"Revalidated from engine {maker}: 2 of {runs} runs repeated" in cli("claims", "tiny").out
         ran = len(fake.calls)
         again = whole(cli)
         assert len(fake.calls) == ran
         assert again["claims"] == before["claims"]
         assert [c["from"] for c in again["carried"]] == [maker]  # type: ignore[attr-defined]
-        assert "Carried from engine" in Path("out/tiny/report.html").read_text()
+        assert "Revalidated from engine" in Path("out/tiny/report.html").read_text()
         # a third engine is compared with the maker, not with the second
         become(fake, THIRD)
         assert cli("store", "carry", "--from", OTHER).code == 2
@@ -77,6 +76,7 @@ class TestCarry:
         whole(cli)
         assert len(fake.calls) == ran
 
+    @pytest.mark.slow("reproduces a paper")
     def test_one_difference_and_nothing_is_carried(
         self, cli: Cli, fake: ModuleType, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -93,19 +93,20 @@ class TestCarry:
         monkeypatch.setattr(fake, "record_hash", wrong_once)
         done = cli("store", "carry", "--from", maker, "--sample", "100%")
         assert done.code == 1
-        assert f"Nothing is carried: 1 of {runs} repeated runs differ from those of engine {maker}" in done.err
+        assert f"Revalidation failed: 1 of {runs} repeated runs differ from those of engine {maker}" in done.err
         assert "tiny-one, delay_ms = " in done.err
         assert not Path("out/tiny/carried.json").exists()
         ran = len(fake.calls)
         whole(cli)
         assert len(fake.calls) == ran + len(set(fake.calls)), "every run is made again, once"
 
+    @pytest.mark.slow("reproduces a paper")
     def test_what_is_made_again_is_not_carried(
         self, cli: Cli, fake: ModuleType, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         other = dataclasses.replace(TINY.experiments[1], points=lambda scale: TINY.experiments[1].points(scale)[:1])
         paper = dataclasses.replace(TINY, experiments=(TINY.experiments[0], other))
-        monkeypatch.setattr(sys.modules["evenflow.papers.tiny"], "PAPER", paper)
+        monkeypatch.setattr(sys.modules["paper_tiny"], "PAPER", paper)
         maker = fake.ENGINE_ID
         made = {e["id"]: e["runs"] for e in whole(cli)["experiments"]}  # type: ignore[attr-defined]
         become(fake, OTHER)
@@ -116,7 +117,7 @@ class TestCarry:
         found = json.loads(done.out)
         # the runs of tiny-two stand in tiny-one as well: none of them is carried under that name either
         assert (found["of"], found["made_again"]) == (made["tiny-one"] - made["tiny-two"], ["tiny-two"])
-        assert "Made again by this engine, and no part of it: tiny-two." in cli("claims", "tiny").out
+        assert "Recomputed by this engine: tiny-two." in cli("claims", "tiny").out
         ran = len(fake.calls)
         whole(cli)
         assert len(fake.calls) - ran == made["tiny-two"]
@@ -128,8 +129,8 @@ class TestCarry:
         monkeypatch.setenv("EVENFLOW_STORE", "elsewhere")
         done = cli("store", "carry", "--from", maker)
         assert done.code == 0, done.err
-        assert "0 runs of the store" in done.out
-        assert "Carried from engine" in cli("claims", "tiny").out
+        assert "0 cached runs" in done.out
+        assert "Revalidated from engine" in cli("claims", "tiny").out
 
     def test_bad_input(self, cli: Cli, fake: ModuleType) -> None:
         nothing = cli("store", "carry", "--from", "aaaa")
@@ -157,9 +158,7 @@ def test_a_choice_has_a_ledger_of_its_own(
     """The runs of `reproduce --option` are carried under the name of their folder, beside those of the default."""
     load = Option("load", ("low", "high-one"), "How much is sent.", "It is not said.")
     build = lambda _: (TINY.experiments[:1], TINY.claims[:1])  # noqa: E731
-    monkeypatch.setattr(
-        sys.modules["evenflow.papers.tiny"], "PAPER", dataclasses.replace(TINY, options=(load,), build=build)
-    )
+    monkeypatch.setattr(sys.modules["paper_tiny"], "PAPER", dataclasses.replace(TINY, options=(load,), build=build))
     maker = fake.ENGINE_ID
     assert cli("reproduce", "tiny", "--scale", "paper", "--option", "load=high-one").code == 0
     become(fake, OTHER)
@@ -167,7 +166,7 @@ def test_a_choice_has_a_ledger_of_its_own(
     done = cli("store", "carry", "--from", maker, "tiny-load=high-one", "--json")
     assert done.code == 0, done.err
     assert json.loads(done.out)["papers"] == ["tiny-load=high-one"]
-    assert "Carried from engine" in cli("claims", "tiny", "--option", "load=high-one").out
+    assert "Revalidated from engine" in cli("claims", "tiny", "--option", "load=high-one").out
     assert "high-two" in cli("store", "carry", "--from", maker, "tiny-load=high-two").err
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import random
 import re
@@ -15,7 +14,7 @@ import numpy as np
 import pytest
 from evenflow import papers
 from evenflow.claims import Check, Claim, Data, Judgement, judge, judge_claim
-from evenflow.judge.notes import printed_numbers, typed_numbers
+from evenflow.judge.notes import printed_numbers, typed_in_templates, typed_numbers
 from evenflow.paper import Experiment, Paper
 from evenflow.record import Record
 from evenflow.study import Run, Table
@@ -44,14 +43,7 @@ NOT_OF_RUNS = {
 """Notes whose decimals are no measurements, and what they are."""
 
 
-def folder(key: str) -> Path:
-    found = importlib.util.find_spec(f"evenflow.papers.{key}")
-    assert found is not None
-    assert found.origin is not None
-    return Path(found.origin).parent
-
-
-BY_KIT = [key for key in papers.TITLES if list(folder(key).rglob("claims.toml"))]
+BY_KIT = [key for key in papers.installed() if list(papers.folder(key).rglob("claims.toml"))]
 """Papers whose claims are written down with the kit."""
 
 
@@ -83,14 +75,21 @@ def test_typed_numbers_are_found() -> None:
 @pytest.mark.parametrize("key", BY_KIT)
 def test_no_note_has_a_typed_measurement(key: str) -> None:
     allowed = set(ALLOWED.get(key, {}))
-    for file in folder(key).rglob("claims.toml"):
+    for file in papers.folder(key).rglob("claims.toml"):
         allowed |= printed_numbers(file)
     wrong = [
-        f"{path.relative_to(folder(key))}, {line}"
-        for path in sorted(folder(key).rglob("*.py"))
+        f"{path.relative_to(papers.folder(key))}, {line}"
+        for path in sorted(papers.folder(key).rglob("*.py"))
         for line in typed_numbers(path.read_text(encoding="utf-8"), allowed)
     ]
+    wrong += typed_in_templates(papers.folder(key) / "claims.toml", ALLOWED.get(key, {}))
     assert not wrong, "\n".join(wrong)
+
+
+def test_numbers_typed_into_templates_are_found(tmp_path: Path) -> None:
+    file = tmp_path / "claims.toml"
+    file.write_text('[c1]\nquote = "0.3"\nnote = ["It is 0.84, not 0.3", "{x:.2f} of 5.1"]\n', encoding="utf-8")
+    assert typed_in_templates(file, allowed={"5.1"}) == ["c1: 0.84"]
 
 
 # --- What the rule does with notes ----------------------------------------------------------------------------------
@@ -205,6 +204,7 @@ def said(claim: Claim, note: Note, data: Any) -> str | None:
         return None
 
 
+@pytest.mark.slow("judges all claims of a paper twice", only="(?!.*has_shaping)^")
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("key", BY_KIT)
 def test_a_changed_record_changes_every_note_that_quotes_numbers(key: str) -> None:
@@ -220,6 +220,7 @@ def test_a_changed_record_changes_every_note_that_quotes_numbers(key: str) -> No
         if text is not None
         and not (note is claim.note and claim.id in NOT_OF_RUNS)
         and re.search(r"\d\.\d", text)
+        and "undefined" not in text  # of runs this short
         and text == said(claim, note, changed)
     ]
     assert not stale, "\n".join(stale)

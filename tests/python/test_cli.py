@@ -59,7 +59,7 @@ def test_run_is_one_screen(cli: Cli, small: Path) -> None:
     assert done.code == 0
     assert done.err == ""
     assert len(done.out.splitlines()) <= ONE_SCREEN
-    for word in ("heavy", "light", "Mbit/s", "%", "The queue was at bottleneck", "ms"):
+    for word in ("heavy", "light", "Mbit/s", "%", "Bottleneck: bottleneck", "ms"):
         assert word in done.out
 
 
@@ -88,7 +88,7 @@ def test_run_says_what_viewers_of_downloads_saw(cli: Cli) -> None:
     file = ROOT / "examples" / "scenarios" / "video-evening.toml"
     small = ("--set", "duration=60 s", "--set", "groups.light.users=3", "--set", "groups.light.traffic.start=1 s")
     heading, row = screen_table(cli("run", file, *small).out, "videos started", "light")
-    assert heading[-1] == "bitrate, mean"
+    assert heading[-1] == "mean bitrate"
     assert row[1].endswith("of 3")
     assert row[-1] == "1.13 Mbit/s"
 
@@ -121,6 +121,7 @@ def test_run_json_is_one_document_with_everything_promised(cli: Cli, small: Path
     assert set(link.split()) <= set(doc["links"]["bottleneck"])
 
 
+@pytest.mark.slow("a study with all its figures")
 def test_run_repeats_a_replication_of_a_study(cli: Cli, small: Path) -> None:
     one = json.loads(cli("run", small, "--seed", 2, "--json").out)
     assert cli("study", small, "--replications", 3).code == 0
@@ -154,6 +155,7 @@ def test_set_may_create_keys_but_not_of_what_there_is_not(cli: Cli, small: Path)
     assert (quiet.code, quiet.err) == (0, "")
 
 
+@pytest.mark.slow("a study with all its figures")
 def test_set_pins_a_swept_path(cli: Cli, small: Path) -> None:
     small.write_text(SMALL + '\n[sweep]\nlinks.bottleneck.delay = ["5 ms", "50 ms"]\ngroups.light.users = [1, 2]\n')
     doc = json.loads(cli("study", small, "--json", "--replications", 2, "--set", "links.bottleneck.delay=20 ms").out)
@@ -163,6 +165,7 @@ def test_set_pins_a_swept_path(cli: Cli, small: Path) -> None:
     assert doc["points"][0]["n"] == 2
 
 
+@pytest.mark.slow("a study with all its figures")
 def test_jobs_change_nothing(cli: Cli, small: Path) -> None:
     small.write_text(SMALL + '\n[sweep]\nreplications = 4\nlinks.bottleneck.delay = ["5 ms", "20 ms"]\n')
     for jobs in (1, 4):
@@ -175,6 +178,7 @@ def test_jobs_change_nothing(cli: Cli, small: Path) -> None:
         assert Path("j1", name).read_bytes() == Path("j4", name).read_bytes()
 
 
+@pytest.mark.slow("a study with all its figures")
 def test_precision(cli: Cli, small: Path) -> None:
     done = cli("study", small, "--precision", "20 %", "--precision-of", "groups.heavy.throughput_bps", "--json")
     assert done.code == 0
@@ -189,7 +193,7 @@ def test_precision(cli: Cli, small: Path) -> None:
     [
         (["study", "small.toml", "--precision", "lots"], "2%"),
         (["study", "small.toml", "--precision", "0"], "between 0 and 100 %"),
-        (["study", "small.toml", "--precision", "2%", "--replications", "3"], "leave --replications out"),
+        (["study", "small.toml", "--precision", "2%", "--replications", "3"], "remove --replications"),
         (["study", "small.toml", "--precision-of", "x"], "--precision 2%"),
         (["study", "small.toml", "--precision", "2%", "--precision-of", "groups.*.thruput"], "Did you mean"),
         (["study", "small.toml", "--jobs", "0"], "--jobs"),
@@ -205,7 +209,7 @@ def test_precision(cli: Cli, small: Path) -> None:
         (["run", "nowhere/small.toml"], "no such file"),
         (["run", "."], "folder"),
         (["rnu", "small.toml"], "“run”"),
-        (["frobnicate"], "There are: run"),
+        (["frobnicate"], "There are: demo, run"),
         (["reproduce", "abd"], "“abc”"),
         (["reproduce", "abc", "fig99"], "experiment of abc"),
         (["reproduce", "has-shaping", "tabl02"], "Did you mean “table02”?"),
@@ -217,7 +221,9 @@ def test_precision(cli: Cli, small: Path) -> None:
         (["describe", "goodput_bsp"], "goodput_bps"),
         (["describe", "links.line.queue.sojourn"], "an observable of codel"),
         (["describe", "increase_weight"], "a parameter of wtp"),
-        (["list", "queues"], "mechanisms"),
+        (["list", "quues"], "“queues”"),
+        (["list", "metrics", "nosuch"], "contains"),
+        (["describe", "bbr"], "planned, not built; nearest: vegas"),
     ],
 )
 def test_bad_usage_is_said_on_one_screen(cli: Cli, small: Path, arguments: list[str], word: str) -> None:
@@ -265,10 +271,14 @@ def test_binary_rubbish_is_not_a_scenario(cli: Cli, small: Path) -> None:
     assert (done.code, "UTF-8" in done.err) == (2, True)
 
 
-def test_errors_leave_json_output_empty(cli: Cli, small: Path) -> None:
+def test_errors_are_json_with_json(cli: Cli, small: Path) -> None:
     done = cli("run", small, "--json", "--set", "groups.heavy.users=0")
-    assert (done.code, done.out) == (2, "")
+    found = json.loads(done.out)
+    assert (done.code, found["exit_code"]) == (2, 2)
+    assert found["errors"][0]["path"] == "groups.heavy.users"
     assert "groups.heavy.users" in done.err
+    assert json.loads(cli("run", small, "--json", "--nonsense").out)["exit_code"] == 2
+    assert "error" in json.loads(cli("rnu", "--json").out)
 
 
 def test_many_errors_still_fit_a_screen(cli: Cli, small: Path) -> None:
@@ -300,6 +310,7 @@ def test_an_unwritable_store_is_said(cli: Cli, small: Path, monkeypatch: pytest.
     assert (done.code, "EVENFLOW_STORE" in done.err) == (1, True)
 
 
+@pytest.mark.slow("starts processes")
 def test_two_real_processes_share_a_store(work: Path, small: Path) -> None:
     small.write_text(SMALL + '\n[sweep]\nreplications = 8\nlinks.bottleneck.delay = ["5 ms", "20 ms"]\n')
     both = [spawn("study", small, "--out", f"o{i}", cwd=work) for i in range(2)]
@@ -319,6 +330,34 @@ def test_list_and_describe(cli: Cli) -> None:
         assert word in described.out
     assert json.loads(cli("describe", "droptail", "--json").out)["kind"] == "droptail"
     assert "goodput" in cli("describe", "goodput_bps").out
+    queues = cli("list", "queues").out
+    assert "codel" in queues
+    assert "htb" not in queues
+    assert [row["name"] for row in json.loads(cli("list", "metrics", "cwnd", "--json").out)["metrics"]]
+    for alias, metric in (("rtt", "completion_s_p50"), ("latency", "queue_delay_s_mean"), ("loss_ratio", "loss_ratio")):
+        assert metric in cli("describe", alias).out
+
+
+def test_describe_is_one_screen(cli: Cli) -> None:
+    assert len(cli("describe", "red").out.splitlines()) <= 40
+    assert "Deviations" not in cli("describe", "red").out
+    assert "Deviations" in cli("describe", "red", "--all").out
+
+
+def test_usual_names_of_metrics_are_known(cli: Cli, small: Path) -> None:
+    found = json.loads(cli("plot", small, "--metric", "latency", "--json").out)
+    assert {row["y_name"] for row in found["numbers"]} >= {"mean queueing delay"}
+
+
+@pytest.mark.slow("judges the results of all papers")
+@pytest.mark.slow("five queues by ten seeds, and an experiment of a paper")
+def test_demo(cli: Cli, work: Path) -> None:
+    done = cli("demo")
+    assert (done.code, done.err) == (0, "")
+    for word in ("drop-tail", "FQ-CoDel", "ABC", "supported", "evenflow reproduce wtp"):
+        assert word in done.out
+    assert "call round trip p99 (ms)" in (work / "out/demo/report.html").read_text(encoding="utf-8")
+    assert (work / "out/demo/abc/report.html").exists()
 
 
 def test_papers(cli: Cli) -> None:
@@ -360,6 +399,7 @@ def test_a_defect_is_a_sentence_too(cli: Cli, small: Path, monkeypatch: pytest.M
     assert "defect of Evenflow: ZeroDivisionError: oops" in done.err
 
 
+@pytest.mark.slow("starts processes")
 def test_no_colours_or_bars_in_a_pipe(work: Path) -> None:
     from conftest import FAKE
 
@@ -370,6 +410,7 @@ def test_no_colours_or_bars_in_a_pipe(work: Path) -> None:
     assert err == ""
 
 
+@pytest.mark.slow("starts processes")
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals: run it under WSL")
 @pytest.mark.parametrize(("sleep", "bar"), [("0.5", True), ("0.01", False)])
 def test_a_bar_only_on_a_terminal_and_only_if_it_takes_long(work: Path, sleep: str, bar: bool) -> None:

@@ -1,11 +1,14 @@
-"""Studies on other workers: `--on`, batches, workers that die or have another engine, Ctrl-C, Dask and submitit."""
+"""Studies on other workers: `--on`, batches, workers that die or have another engine, Ctrl-C, Dask and SLURM."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import hashlib
 import importlib.util
 import json
 import os
+import pickle
 import shutil
 import signal
 import socket
@@ -16,7 +19,7 @@ import threading
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -24,10 +27,14 @@ from typing import Any
 import evenflow
 import pytest
 from conftest import FAKE, HERE, SMALL, Cli, environment, spawn
-from evenflow.errors import EvenflowError, UsageError
-from evenflow.run.cluster import Place, Workers, execute_batch, place, workers
+from evenflow.errors import EvenflowError, Interrupted, UsageError
+from evenflow.run import on_dask, on_slurm
+from evenflow.run.batch import execute_batch, read_result
+from evenflow.run.cluster import workers
+from evenflow.run.place import Place, place
+from evenflow.run.scheduler import Job, Scheduler
 from evenflow.scenario import Scenario
-from evenflow.study import Progress, Study, Table, run_study
+from evenflow.study import BrokenRuns, Progress, Study, Table, run_study
 from test_store import count
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no POSIX signals: run it under WSL")
@@ -110,7 +117,7 @@ class TestPlaces:
             assert done.code == 2
             assert "Leave --jobs out" in done.err
 
-    @pytest.mark.parametrize(("on", "package"), [("dask-local:2", "distributed"), ("slurm", "submitit")])
+    @pytest.mark.parametrize(("on", "package"), [("dask-local:2", "distributed")])
     def test_a_missing_package_is_said(
         self, cli: Cli, small: Path, monkeypatch: pytest.MonkeyPatch, on: str, package: str
     ) -> None:
@@ -120,7 +127,7 @@ class TestPlaces:
         assert f"pip install {package}" in done.err
 
 
-class Here(Workers):
+class Here(Scheduler):
     """Workers that are threads; `kill` says which batches are lost."""
 
     batch_s, least_s = 0.2, 0.01
@@ -132,15 +139,19 @@ class Here(Workers):
         self.kill = kill
         self.sizes: list[int] = []
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        self.sizes.append(len(args[0]))
-        if self.kill(args[0]):
+    def send(self, batch: Sequence[Job]) -> Future[Any]:
+        from evenflow import _core
+
+        runs = [(job.tree_json, job.seed) for job in batch]
+        self.sizes.append(len(runs))
+        if self.kill(runs):
             dead: Future[Any] = Future()
             dead.set_exception(ConnectionResetError())
             return dead
-        return self.pool.submit(fn, *args, **kwargs)
+        return self.pool.submit(execute_batch, runs, _core.ENGINE_ID)
 
     def slots(self) -> int:
+        self.workers = self.count
         return self.count
 
     def lost(self, error: BaseException) -> str | None:
@@ -285,6 +296,7 @@ def computed(log: Path) -> list[tuple[str, int]]:
 @needs("distributed")
 @posix
 class TestDask:
+    @pytest.mark.slow("starts a Dask scheduler and workers")
     def test_a_worker_killed_in_the_middle_loses_and_doubles_nothing(self, work: Path, dask: Dask) -> None:
         write_fake(work, 120, 0.05)
         log = work / "log"
@@ -311,6 +323,7 @@ class TestDask:
         assert alone.wait(timeout=60) == 0
         assert (work / "alone" / "results.csv").read_bytes() == (work / "out" / "f" / "results.csv").read_bytes()
 
+    @pytest.mark.slow("starts a Dask scheduler and workers")
     def test_a_worker_of_another_engine_is_refused(self, work: Path, dask: Dask, small: Path) -> None:
         dask.worker(fake=False)
         dask.worker(fake=True)
@@ -322,6 +335,7 @@ class TestDask:
         assert "runs another engine (fa4efa4efa4efa4e)" in err
         assert "install the same build" in err
 
+    @pytest.mark.slow("starts a Dask scheduler and workers")
     def test_a_worker_of_another_engine_that_comes_later_is_refused(self, work: Path, dask: Dask) -> None:
         write_fake(work, 200, 0.05)
         dask.worker()
@@ -335,6 +349,7 @@ class TestDask:
         assert "Traceback" not in err
         assert count(work / "out" / "store") >= 5
 
+    @pytest.mark.slow("starts a Dask scheduler and workers")
     def test_ctrl_c_cancels(self, work: Path, dask: Dask) -> None:
         write_fake(work, 2000, 0.1)
         log = work / "log"
@@ -355,6 +370,7 @@ class TestDask:
         again = spawn("study", "f.toml", "--replications", 20, "--on", f"dask://{dask.address}", fake=True, cwd=work)
         assert again.wait(timeout=60) == 0  # and can be used again
 
+    @pytest.mark.slow("starts a Dask scheduler and workers")
     def test_a_scheduler_that_goes_is_said(self, work: Path, dask: Dask) -> None:
         write_fake(work, 2000, 0.05)
         dask.worker()
@@ -367,6 +383,42 @@ class TestDask:
         assert "does not answer any more" in err
         assert err.count("\n") == 1
 
+    @pytest.mark.slow("starts a Dask scheduler and workers")
+    def test_a_scheduler_that_freezes_is_reported(
+        self, dask: Dask, fake: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        for name, seconds in {"SLOW_S": 1.5, "SILENT_S": 4.0, "STOP_S": 0.5}.items():
+            monkeypatch.setattr(on_dask, name, seconds)
+        dask.worker()
+        until(lambda: dask.workers() == 1)
+        frozen: list[float] = []
+
+        def freeze(state: Progress) -> None:
+            if state.done and not frozen:
+                dask.started[0].send_signal(signal.SIGSTOP)
+                frozen.append(time.monotonic())
+
+        with (
+            pytest.raises(EvenflowError, match="does not answer any more \\(no answer for 4 s\\)"),
+            workers(f"dask://{dask.address}") as executor,
+        ):
+            run_study(fake_study(1000, 0.05), executor=executor, on_run=freeze)
+        assert time.monotonic() - frozen[0] < 15
+        assert "has not answered for 2 s." in capsys.readouterr().err
+
+    @pytest.mark.slow("starts a Dask scheduler and workers")
+    def test_workers_can_be_used_again_after_ctrl_c(self, dask: Dask, fake: Any) -> None:
+        def stop(state: Progress) -> None:
+            if state.done:
+                raise KeyboardInterrupt
+
+        dask.worker()
+        until(lambda: dask.workers() == 1)
+        with workers(f"dask://{dask.address}") as executor:
+            with pytest.raises(Interrupted):
+                run_study(fake_study(1000, 0.05), executor=executor, on_run=stop)
+            assert len(run_study(fake_study(10, 0.01), executor=executor)) == 10
+
     def test_workers_of_this_machine_give_the_same_hashes(self, work: Path) -> None:
         study = Study.from_scenario(parsed(SMALL), 6)
         alone = run_study(study, jobs=1)
@@ -376,8 +428,6 @@ class TestDask:
         assert there.frame().equals(alone.frame())
 
     def test_nobody_there(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from evenflow.run import on_dask
-
         monkeypatch.setattr(on_dask, "CONNECT_S", 0.5)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -388,12 +438,13 @@ class TestDask:
         ):
             pass
 
+    @pytest.mark.slow("starts a Dask scheduler and workers")
     @pytest.mark.parametrize(
         ("says", "then", "why"),
         [
-            (b"", "stay", "says nothing within 0.5 s"),
+            (b"", "stay", "does not answer within 0.5 s"),
             (b"", "go", "another program"),
-            (b"\x40", "stay", "says nothing within 0.5 s"),
+            (b"\x40", "stay", "does not answer within 0.5 s"),
             (b"HTTP/1.1 400 Bad Request\r\n\r\nhello", "go", "another program"),
             (b"\xff" * 64, "stay", "another program"),
             (struct.pack("<Q", 2**40) + b"x", "stay", "another program"),
@@ -403,8 +454,6 @@ class TestDask:
     def test_another_program_is_there(
         self, says: bytes, then: str, why: str, cli: Cli, small: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from evenflow.run import on_dask
-
         monkeypatch.setattr(on_dask, "GREET_S", 0.5)
         kept = []
         with socket.create_server(("127.0.0.1", 0)) as server:
@@ -430,11 +479,10 @@ class TestDask:
         for connection in kept:
             connection.close()
 
+    @pytest.mark.slow("starts a Dask scheduler and workers")
     def test_a_scheduler_that_greets_and_then_says_nothing(
         self, cli: Cli, small: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from evenflow.run import on_dask
-
         monkeypatch.setattr(on_dask, "CONNECT_S", 0.5)
         monkeypatch.setattr(on_dask, "REACH_S", 0.5)
         monkeypatch.setattr(on_dask, "_require_scheduler", lambda _: None)
@@ -447,19 +495,18 @@ class TestDask:
         assert "No Dask scheduler answers" in done.err
 
     def test_a_host_that_is_not_known_and_one_that_takes_too_long(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from evenflow.run import on_dask
-
         def unknown(*_: object, **__: object) -> socket.socket:
             raise socket.gaierror(-2, "Name or service not known")
 
         monkeypatch.setattr(socket, "create_connection", unknown)
-        with pytest.raises(EvenflowError, match="there is no such host"), workers("dask://nowhere:8786"):
+        with pytest.raises(EvenflowError, match="unknown host"), workers("dask://nowhere:8786"):
             pass
         monkeypatch.setattr(socket, "create_connection", lambda *_, **__: time.sleep(5))
         monkeypatch.setattr(on_dask, "REACH_S", 0.1)
         with pytest.raises(EvenflowError, match="no answer within"), workers("dask://nowhere:8786"):
             pass
 
+    @pytest.mark.slow("starts a Dask scheduler and workers")
     @posix
     def test_term_says_nothing(self, work: Path, small: Path) -> None:
         """What is left of semaphores is removed without a warning of Python's."""
@@ -470,8 +517,6 @@ class TestDask:
         assert (process.returncode, err) == (-signal.SIGTERM, "")
 
     def test_more_workers_than_fit_are_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from evenflow.run import on_dask
-
         monkeypatch.setattr(on_dask, "available_memory", lambda: 1_050_000_000)
         with pytest.raises(EvenflowError, match=r"1\.05 GB are free\. Use dask-local:10\."), workers("dask-local:11"):
             pass
@@ -479,63 +524,183 @@ class TestDask:
         with pytest.raises(EvenflowError, match="Not one would fit"), workers("dask-local:1"):
             pass
 
+    @pytest.mark.slow("starts a Dask scheduler and workers")
     def test_no_workers(self, monkeypatch: pytest.MonkeyPatch, dask: Dask) -> None:
-        from evenflow.run import on_dask
-
         monkeypatch.setattr(on_dask, "ARRIVE_S", 0.5)
         with pytest.raises(EvenflowError, match="has no workers after"), workers(f"dask://{dask.address}"):
             pass
+
+
+FAULTS = """
+if [[ -e hang-{name} ]]; then exec sleep 600; fi
+if [[ -e once-hang-{name} ]]; then rm once-hang-{name}; exec sleep 600; fi
+if [[ -e once-fail-{name} ]]; then rm once-fail-{name}; echo "{name}: error: Socket timed out." >&2; exit 1; fi
+if [[ -e once-odd-{name} ]]; then rm once-odd-{name}; echo "???"; exit 0; fi
+"""
+"""A fault is a file in the folder of the test."""
+STAND_INS = {
+    "sbatch": """
+script="${@: -1}"
+id=$(( $(cat last 2>/dev/null || echo 100) + 1 )); echo $id > last
+cat "$script" >> scripts
+if [[ -e once-lose ]]; then echo "$id|$(cat once-lose)" >> states; rm once-lose; echo $id; exit 0; fi
+setsid nohup bash -c '"$@"; echo "$0|$([[ $? == 0 ]] && echo COMPLETED || echo FAILED)" >> states' $id bash "$script" \\
+    > /dev/null 2>&1 &
+echo $! > pid-$id
+echo "$id"
+""",
+    "sacct": "cat states 2> /dev/null; true",
+    "scancel": 'echo "$@" >> cancelled; for id in "$@"; do kill -- -$(cat pid-$id); done',
+}
 
 
 def slurm_stands_in(work: Path, monkeypatch: pytest.MonkeyPatch, commands: dict[str, str]) -> None:
     bin = work / "bin"
     bin.mkdir()
     for name, text in commands.items():
-        (bin / name).write_text(f"#!/bin/bash\ncd {work}\n{text}\n")
+        (bin / name).write_text(f"#!/bin/bash\ncd {work}\n{FAULTS.format(name=name)}\n{text}\n")
         (bin / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{bin}{os.pathsep}{os.environ['PATH']}")
 
 
-@needs("submitit")
 @posix
 class TestJobs:
     @pytest.fixture
-    def jobs(self, work: Path) -> Iterator[Any]:
-        import submitit
-        from evenflow.run.on_slurm import JobWorkers
+    def slurm(self, work: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        """SLURM's commands stand in: `sbatch` runs the job's script here. All waits are short."""
+        slurm_stands_in(work, monkeypatch, STAND_INS)
+        monkeypatch.setenv("PYTHONPATH", environment()["PYTHONPATH"])
+        for name, seconds in {"ASK_S": 0.2, "GRACE_S": 0.5, "PAUSE_S": 0.05, "SLOW_S": 0.3}.items():
+            monkeypatch.setattr(on_slurm, name, seconds)
+        monkeypatch.setattr(on_slurm.JobWorkers, "tick_s", 0.05)
+        return work
 
-        found = JobWorkers(submitit.LocalExecutor(folder=work / "jobs"), 2, look_s=0.05)
-        yield found
-        found.shutdown()
+    def alone(self, runs: int) -> list[str]:
+        return hashes(run_study(Study.from_scenario(parsed(SMALL), runs), jobs=1))
 
-    def test_the_same_hashes_as_alone(self, jobs: Any) -> None:
-        study = Study.from_scenario(parsed(SMALL), 6)
-        assert hashes(run_study(study, executor=jobs)) == hashes(run_study(study, jobs=1))
+    def there(self, runs: int, **options: Any) -> Table:
+        with workers("slurm:batch", jobs=2) as jobs:
+            return run_study(Study.from_scenario(parsed(SMALL), runs), executor=jobs, **options)
 
-    def test_a_killed_job_is_submitted_again(self, jobs: Any, work: Path) -> None:
-        study = Study.from_scenario(parsed(SMALL.replace('"4 s"', '"400 s"')), 4)
-        killed: list[str] = []
-        submit = jobs._jobs.submit
+    def test_the_same_hashes_as_alone(self, slurm: Path) -> None:
+        assert hashes(self.there(6)) == self.alone(6)
+        assert list((slurm / "out" / "store" / "jobs").iterdir()) == []
 
-        def once(*arguments: Any) -> Any:
-            job = submit(*arguments)
-            if not killed:
-                killed.append(job.job_id)
-                job._process.send_signal(signal.SIGKILL)
-            return job
+    def test_series_return_complete(self, slurm: Path) -> None:
+        scenario = parsed(SMALL).set("record", {"series": [{"of": "links.bottleneck.queue.packets", "every": "1 s"}]})
+        study = Study.from_scenario(scenario, 2)
+        with workers("slurm") as jobs:
+            found = run_study(study, executor=jobs)
+        alone = run_study(study, jobs=1)
+        assert [run.record.raw_series for run in found] == [run.record.raw_series for run in alone]
+        assert alone.runs[0].record.series_names
 
-        jobs._jobs.submit = once
-        table = run_study(study, executor=jobs)
-        assert len(table) == 4
-        assert killed
-        assert hashes(table) == hashes(run_study(study, jobs=2))
+    @pytest.mark.parametrize("state", ["NODE_FAIL", "COMPLETED", "CANCELLED by 0"])
+    def test_a_job_without_a_result_is_submitted_again(self, slurm: Path, state: str) -> None:
+        (slurm / "once-lose").write_text(state)
+        started = time.monotonic()
+        assert hashes(self.there(3)) == self.alone(3)
+        assert time.monotonic() - started < 30
+        assert not (slurm / "once-lose").exists()
+
+    def test_a_run_whose_jobs_all_fail_is_reported(self, slurm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(on_slurm.sys, "executable", "/no/such/python")
+        with pytest.raises(
+            BrokenRuns, match=r"was lost 4 times: its job \d+ left no result \(FAILED\): .*/no/such/python"
+        ):
+            self.there(1)
+
+    @pytest.mark.parametrize("fault", ["fail-sbatch", "odd-sbatch", "hang-sbatch", "fail-sacct", "odd-sacct"])
+    def test_a_command_that_fails_once(
+        self, slurm: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], fault: str
+    ) -> None:
+        monkeypatch.setattr(on_slurm, "COMMAND_S", 1.0)
+        with workers("slurm", jobs=2) as jobs:
+            (slurm / f"once-{fault}").touch()
+            found = run_study(Study.from_scenario(parsed(SMALL), 3), executor=jobs)
+        assert hashes(found) == self.alone(3)
+        assert not (slurm / f"once-{fault}").exists()
+        if fault != "odd-sacct":
+            assert f"SLURM's {fault.partition('-')[2]} " in capsys.readouterr().err
+
+    def test_sacct_that_hangs_is_reported_and_results_still_arrive(
+        self, slurm: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        with workers("slurm", jobs=2) as jobs:
+            (slurm / "hang-sacct").touch()
+            # long enough for the question to be asked and to hang
+            study = Study.from_scenario(parsed(SMALL.replace('"4 s"', '"2000 s"')), 3)
+            found = run_study(study, executor=jobs)
+        assert hashes(found) == hashes(run_study(study, jobs=2))
+        assert "evenflow: SLURM's sacct has not answered for 0 s." in capsys.readouterr().err
+
+    def test_sbatch_that_always_hangs_ends_the_study(self, slurm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(on_slurm, "COMMAND_S", 0.3)
+        (slurm / "hang-sbatch").touch()
+        with pytest.raises(EvenflowError, match="A job cannot be submitted: no answer within 0 s"):
+            self.there(3)
+
+    @pytest.mark.parametrize("hangs", [False, True])
+    def test_ctrl_c_cancels_the_jobs(self, slurm: Path, small: Path, hangs: bool) -> None:
+        small.write_text(SMALL.replace('"4 s"', '"400000 s"'))
+        if hangs:
+            (slurm / "hang-scancel").touch()
+        process = spawn("study", small, "--replications", 4, "--on", "slurm", "--jobs", 2, cwd=slurm)
+        until(lambda: (slurm / "pid-102").exists())
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=8)
+        assert process.returncode == 130
+        warning = "evenflow: SLURM's scancel has not answered for 5 s. Jobs may be left: scancel --name evenflow\n"
+        assert err == (warning if hangs else "") + "evenflow: Interrupted after 0 of 4 runs; nothing was stored.\n"
+        if hangs:
+            for job in ("101", "102"):
+                os.killpg(int((slurm / f"pid-{job}").read_text()), signal.SIGKILL)
+        else:
+            assert (slurm / "cancelled").read_text() == "101 102\n"
+
+    @pytest.mark.parametrize("lasting", [False, True])
+    def test_a_result_that_cannot_be_read_is_read_or_computed_again(
+        self, slurm: Path, monkeypatch: pytest.MonkeyPatch, lasting: bool
+    ) -> None:
+        seen = []
+
+        def read(path: Path) -> Any:
+            seen.append(path)
+            if len(seen) == 1 and not lasting:
+                raise OSError(errno.ESTALE, "Stale file handle")
+            if len(seen) == 1:
+                path.write_bytes(path.read_bytes()[:-9])
+            return read_result(path)
+
+        monkeypatch.setattr(on_slurm, "read_result", read)
+        assert hashes(self.there(2)) == self.alone(2)
+        assert len(seen) > 2
+        assert len(set(seen)) == (3 if lasting else 2)
+
+    def test_a_result_cannot_execute_code(self, work: Path) -> None:
+        class Evil:
+            def __reduce__(self) -> tuple[Any, ...]:
+                return Path.touch, (work / "executed",)
+
+        body = pickle.dumps(Evil())
+        (work / "1.result").write_bytes(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+        with pytest.raises(ValueError, match=r"codec|Expecting"):
+            read_result(work / "1.result")
+        assert not (work / "executed").exists()
+
+    def test_another_engine_is_refused(self, slurm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        write = on_slurm.write_batch
+        monkeypatch.setattr(on_slurm, "write_batch", lambda path, runs, _: write(path, runs, "0123456789abcdef"))
+        with pytest.raises(EvenflowError, match=r"The worker on .* runs another engine"):
+            self.there(1)
 
     def test_slurm_is_looked_for(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(shutil, "which", lambda _: None)
         with pytest.raises(EvenflowError, match="no SLURM here"), workers("slurm"):
             pass
 
-    @pytest.mark.parametrize("gone", ["srun", "sacct", "scancel"])
+    @pytest.mark.parametrize("gone", ["sacct", "scancel"])
     def test_slurm_that_is_not_complete(
         self, work: Path, small: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, gone: str
     ) -> None:
@@ -548,59 +713,27 @@ class TestJobs:
         )
         assert not (work / "out" / "store" / "jobs").exists()
 
-    def test_slurm_without_accounting(self, work: Path, small: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-        without = "echo 'Slurm accounting storage is disabled' >&2; exit 1"
+    @pytest.mark.parametrize("fault", ["disabled", "hangs"])
+    def test_slurm_without_accounting(
+        self, work: Path, small: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, fault: str
+    ) -> None:
+        monkeypatch.setattr(on_slurm, "ACCOUNTING_S", 0.3)
+        without = "echo 'Slurm accounting storage is disabled' >&2; exit 1" if fault == "disabled" else "exec sleep 600"
         slurm_stands_in(work, monkeypatch, {**STAND_INS, "sacct": without})
         done = cli("study", small, "--replications", 1, "--on", "slurm")
         assert done.code == 1
-        assert "does not answer (Slurm accounting storage is disabled)" in done.err
+        why = "Slurm accounting storage is disabled" if fault == "disabled" else "no answer within 0 s"
+        assert f"does not answer ({why})" in done.err
         assert done.err.count("\n") == 1
         assert not (work / "out" / "store" / "jobs").exists()
 
-    def test_a_cluster_that_submitit_refuses_leaves_no_folder(
-        self, work: Path, small: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        import submitit
-
-        def refuse(**_: object) -> None:
-            raise RuntimeError('Could not detect "srun", are you indeed on a slurm cluster?')
-
-        slurm_stands_in(work, monkeypatch, STAND_INS)
-        monkeypatch.setattr(submitit, "SlurmExecutor", refuse)
-        done = cli("study", small, "--replications", 1, "--on", "slurm")
-        assert done.code == 1
-        assert "SLURM cannot be used here: Could not detect" in done.err
-        assert list((work / "out" / "store" / "jobs").iterdir()) == []
-
-    def test_slurm(self, work: Path, small: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The commands of SLURM stand in: `sbatch` runs the job's script here."""
-        slurm_stands_in(work, monkeypatch, STAND_INS)
-        monkeypatch.setenv("EVENFLOW_STORE", str(work / "there"))
+    def test_on_the_command_line(self, slurm: Path, small: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("EVENFLOW_STORE", str(slurm / "there"))
         done = cli("study", small, "--replications", 4, "--on", "slurm:batch", "--out", "there-out")
         assert done.code == 0, done.err
-        assert "submitit" not in done.out + done.err
-        assert "--partition=batch" in (work / "scripts").read_text()
-        assert list((work / "there" / "jobs").iterdir()) == []
-        monkeypatch.setenv("EVENFLOW_STORE", str(work / "here"))
+        assert done.err == ""
+        assert "#SBATCH --partition=batch\n" in (slurm / "scripts").read_text()
+        assert list((slurm / "there" / "jobs").iterdir()) == []
+        monkeypatch.setenv("EVENFLOW_STORE", str(slurm / "here"))
         assert cli("study", small, "--replications", 4, "--out", "here-out").code == 0
-        assert (work / "there-out" / "results.csv").read_bytes() == (work / "here-out" / "results.csv").read_bytes()
-
-
-STAND_INS = {
-    "sbatch": """
-id=$(( $(cat last 2>/dev/null || echo 100) + 1 )); echo $id > last
-text=$(cat "${@: -1}"); echo "$text" >> scripts  # submitit renames the file at once
-SLURM_JOB_ID=$id SLURM_NTASKS=1 SLURM_JOB_NUM_NODES=1 SLURM_NODEID=0 SLURM_PROCID=0 SLURM_LOCALID=0 \\
-    SLURM_JOB_NODELIST=localhost nohup bash -c "$text" > /dev/null 2>&1 &
-echo "Submitted batch job $id"
-""",
-    "srun": """
-while [[ "$1" == --* ]]; do
-    if [[ "$1" == --output || "$1" == --error ]]; then shift; fi
-    shift
-done
-exec "$@"
-""",
-    "sacct": "echo 'JobID|State|NodeList'",
-    "scancel": "true",
-}
+        assert (slurm / "there-out" / "results.csv").read_bytes() == (slurm / "here-out" / "results.csv").read_bytes()

@@ -7,9 +7,10 @@ from functools import cache
 import pytest
 from conex_worlds import RUNS, table
 from evenflow.claims import Entry, judge_claim
-from evenflow.papers.conex import PAPER
-from evenflow.plots import style, svg
+from evenflow.plots import svg
+from evenflow.show.drawing import draw
 from evenflow.study import Table
+from evenflow_papers.conex import PAPER
 
 BY_ID = {claim.id.removeprefix("conex-"): claim for claim in PAPER.claims}
 ALWAYS = ("c03", "c67", "c89")
@@ -49,13 +50,13 @@ def test_what_no_run_can_deny_is_counted_apart(name: str) -> None:
     assert judged(name, False).literal.verdict == "holds"
 
 
+@pytest.mark.slow("draws figures", only="^(?!.*(fig08|fig13|x-video))")
 @pytest.mark.parametrize("experiment", [e.id for e in PAPER.experiments])
 def test_a_figure_is_drawn_and_has_its_numbers(experiment: str) -> None:
     found = PAPER.experiment(experiment)
     runs = made(experiment, True)
     if found.figure is not None:
-        with style():
-            text = svg(found.figure(runs))
+        text = svg(draw(found.figure(runs)))
         assert text.count("<path") > 5
     assert found.data is not None
     frame = found.data(runs)
@@ -65,7 +66,6 @@ def test_a_figure_is_drawn_and_has_its_numbers(experiment: str) -> None:
 def test_a_logarithmic_axis_begins_where_the_data_do() -> None:
     figure = PAPER.experiment("fig08").figure
     assert figure is not None
-    with style():
-        linear, logarithmic = figure(made("fig08", True)).axes
+    linear, logarithmic = draw(figure(made("fig08", True))).axes
     assert linear.get_ylim()[0] == 0
     assert 0.1 < logarithmic.get_ylim()[0] < 1

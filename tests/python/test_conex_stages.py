@@ -118,6 +118,7 @@ def _mixed(unit: str, counts: str, credit: str = "none", **more: object) -> ef.S
     )
 
 
+@pytest.mark.slow("long runs", only="packets-")
 @pytest.mark.parametrize(("unit", "counts"), [("bytes", "3 packets"), ("packets", "4500 B")])
 def test_an_auditor_with_another_unit_sanctions_the_honest(unit: str, counts: str) -> None:
     """A mark on a large packet is no mark on a small one: the balance of a flow wanders (docs/conex.md)."""

@@ -1,4 +1,4 @@
-"""The steps in CONTRIBUTING.md, done to a copy of the sources: they compile, and their tests pass."""
+"""The steps of the guides in docs/how-to, done to a copy of the sources: they compile, and their tests pass."""
 
 import os
 import re
@@ -13,16 +13,25 @@ CARGO = shutil.which("cargo") or shutil.which(Path.home() / ".cargo/bin/cargo")
 BLOCK = re.compile(r"^<!-- (file|in): ([^,\n]+?)(?:, (before|after): ([^\n]+))? -->\n```\w+\n(.*?)^```$", re.M | re.S)
 
 
-BELOW = {"traffic": ["transport"]}
-"""The crates besides `base` that a crate needs."""
+GUIDES = {
+    "queue": ("queue", "random_drop", 4),
+    # With the laws of all controls, which find the new one in the register.
+    "congestion control": ("transport", "congestion_control::", 2),
+    "stage": ("stage", "open_limit", 4),
+    "application": ("traffic", "sensor", 3),
+    "adaptation rule": ("traffic", "buffer_steps", 3),
+}
+"""What is added: the crate it belongs to, the filter of its tests, the number of steps."""
+SLOW = pytest.mark.slow("compiles the engine's crates with the guide's examples")
+NEEDS_CARGO = pytest.mark.skipif(CARGO is None, reason="cargo was not found; install Rust (rustup.rs)")
 
 
 def section(title: str) -> str:
-    """The text under a heading of CONTRIBUTING.md."""
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    parts = text.split(f"\n## {title}\n")
-    assert len(parts) == 2, f"one section is called {title!r}"
-    return parts[1].split("\n## ")[0]
+    """The text of a guide, by its heading."""
+    name = title.removeprefix("How to ").replace(" ", "-")
+    text = (ROOT / "docs" / "how-to" / f"{name}.md").read_text(encoding="utf-8")
+    assert text.startswith(f"# {title}\n"), f"{name}.md is called {title!r}"
+    return text
 
 
 def follow(title: str, copy: Path) -> int:
@@ -42,71 +51,59 @@ def follow(title: str, copy: Path) -> int:
     return len(steps)
 
 
-@pytest.mark.skipif(CARGO is None, reason="cargo was not found; install Rust (rustup.rs)")
-@pytest.mark.parametrize(
-    ("title", "crate", "filter", "steps"),
-    [
-        ("How to add a queue", "queue", "random_drop", 4),
-        # With the laws of all controls, which find the new one in the register.
-        ("How to add a congestion control", "transport", "congestion_control::", 2),
-        ("How to add a stage", "stage", "open_limit", 4),
-        ("How to add an application", "traffic", "sensor", 3),
-        ("How to add an adaptation rule", "traffic", "buffer_steps", 3),
-    ],
-)
-def test_the_steps_compile_and_their_tests_pass(title: str, crate: str, filter: str, steps: int) -> None:
-    # Beside the usual target folder, so that a second run compiles little.
-    copy = ROOT / "target/contributing" / crate
+@pytest.mark.parametrize("what", GUIDES)
+def test_the_steps_fit_the_sources(what: str, tmp_path: Path) -> None:
+    crate, _, steps = GUIDES[what]
+    for folder in {"base", crate}:
+        shutil.copytree(ROOT / "crates" / folder / "src", tmp_path / "crates" / folder / "src")
+    assert follow(f"How to add a{'n' * (what[0] == 'a')} {what}", tmp_path) == steps
+
+
+@pytest.fixture(scope="module")
+def followed() -> Path:
+    """The workspace after all guides. Its place and the target folder stay, so that a second run compiles little."""
+    copy = ROOT / "target/contributing"
     shutil.rmtree(copy, ignore_errors=True)
-    for folder in ["base", *BELOW.get(crate, []), crate]:
-        # Without integration tests, which read files elsewhere in the repository.
-        without = shutil.ignore_patterns("tests" if folder != crate else "none")
-        shutil.copytree(ROOT / "crates" / folder, copy / "crates" / folder, ignore=without)
-    shutil.rmtree(copy / "crates" / crate / "tests", ignore_errors=True)
+    for folder in ["crates", "examples/scenarios", "fuzz"]:
+        shutil.copytree(ROOT / folder, copy / folder)
     for file in ["Cargo.toml", "Cargo.lock", "clippy.toml"]:
         shutil.copy(ROOT / file, copy / file)
-    assert follow(title, copy) == steps
-    command = [str(CARGO), "test", "--offline", "--lib", "-p", f"evenflow-{crate}", "--target-dir"]
-    done = subprocess.run(
-        [*command, str(ROOT / "target/contributing/target"), filter],
-        cwd=copy,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    for what in GUIDES:
+        follow(f"How to add a{'n' * (what[0] == 'a')} {what}", copy)
+    return copy
+
+
+def cargo_test(copy: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    command = [str(CARGO), "test", "--offline", "--target-dir", str(ROOT / "target"), *arguments]
+    done = subprocess.run(command, cwd=copy, env={**os.environ, **more}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:] + done.stdout[-2000:]
+    return done
+
+
+@SLOW
+@NEEDS_CARGO
+def test_the_steps_compile_and_their_tests_pass(followed: Path) -> None:
+    crates = [argument for crate, *_ in GUIDES.values() for argument in ("-p", f"evenflow-{crate}")]
+    done = cargo_test(followed, "--lib", *crates, "--", *(filter for _, filter, _ in GUIDES.values()))
     assert "warning" not in done.stderr, done.stderr[-3000:]
-    assert re.search(r"test result: ok\. [1-9]", done.stdout), done.stdout
+    for _, filter, _ in GUIDES.values():
+        assert re.search(rf"^test .*{filter}.* \.\.\. ok$", done.stdout, re.M), f"{filter}\n{done.stdout}"
 
 
-@pytest.mark.skipif(CARGO is None, reason="cargo was not found; install Rust (rustup.rs)")
-def test_new_mechanisms_have_rows_in_the_golden_table_and_change_no_other() -> None:
-    copy = ROOT / "target/contributing/golden"
-    shutil.rmtree(copy, ignore_errors=True)
-    shutil.copytree(ROOT / "crates", copy / "crates")
-    for file in ["Cargo.toml", "Cargo.lock", "clippy.toml"]:
-        shutil.copy(ROOT / file, copy / file)
-    for what in ["queue", "congestion control", "stage"]:
-        follow(f"How to add a {what}", copy)
+@SLOW
+@NEEDS_CARGO
+def test_new_mechanisms_have_rows_in_the_golden_table_and_change_no_other(followed: Path) -> None:
     assert "\nINSTA_UPDATE=always cargo test -p evenflow-sim --test golden\n" in section("How to add a queue")
-    command = [str(CARGO), "test", "--offline", "-p", "evenflow-sim", "--test", "golden", "--target-dir"]
-    done = subprocess.run(
-        [*command, str(ROOT / "target/contributing/target"), "every_"],
-        cwd=copy,
-        env={**os.environ, "INSTA_UPDATE": "always"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:] + done.stdout[-2000:]
+    cargo_test(followed, "-p", "evenflow-sim", "--test", "golden", "every_", INSTA_UPDATE="always")
     for table, kind in [
         ("every_queue", "random-drop"),
         ("every_congestion_control", "scalable"),
         ("every_stage", "open-limit"),
+        ("every_traffic", "sensor"),
     ]:
         snapshot = Path("crates/sim/tests/snapshots") / f"golden__{table}.snap"
         before = (ROOT / snapshot).read_text(encoding="utf-8").splitlines()
-        after = iter((copy / snapshot).read_text(encoding="utf-8").splitlines())
+        after = iter((followed / snapshot).read_text(encoding="utf-8").splitlines())
         new = []
         for line in before:
             for other in after:

@@ -18,10 +18,13 @@ from evenflow import cli as command_line
 from evenflow.mechanism import schema
 from evenflow.record import PROVENANCE
 
+sys.path.insert(0, str(ROOT / "tools"))
+import words
+
 PAGES = [
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
-    *sorted(ROOT.glob("python/evenflow/papers/*/README.md")),
+    *sorted((ROOT / "papers").rglob("README.md")),
     ROOT / "benches" / "README.md",
     ROOT / "validation" / "README.md",
 ]
@@ -75,6 +78,9 @@ def clone(work: Path) -> Path:
     return work
 
 
+@pytest.mark.slow(
+    "studies, the fluid model, figures", only="theory|figures.md-8|compare-|page-times|size-a|video-at-home|use-pandas"
+)
 @pytest.mark.parametrize(("page", "number"), **blocks("python"))
 def test_python(page: Path, number: int, clone: Path) -> None:
     found = fences(page)
@@ -107,6 +113,7 @@ def without_timing(text: str) -> list[str]:
     return [line.rstrip() for line in text.splitlines() if line.strip() and " events · record " not in line]
 
 
+@pytest.mark.slow("a study with all its figures", only="figures|theory")
 @pytest.mark.parametrize(("page", "number"), **named([(page, i) for page in PAGES for i in range(len(commands(page)))]))
 def test_command(page: Path, number: int, clone: Path, cli: Callable[..., Any], monkeypatch: Any) -> None:
     monkeypatch.setenv("COLUMNS", "100")
@@ -120,6 +127,13 @@ def test_command(page: Path, number: int, clone: Path, cli: Callable[..., Any], 
 def test_the_first_scenario_is_the_file() -> None:
     text = next(text for kind, text in fences(ROOT / "README.md") if kind == "toml")
     assert text == (ROOT / "examples" / "scenarios" / "call.toml").read_text(encoding="utf-8")
+
+
+def test_no_page_is_too_long() -> None:
+    counts = words.pages()
+    assert {name for name, count in counts.items() if count > words.MOST_OF_A_PAGE} == set()
+    assert sum(counts.values()) <= words.MOST
+    assert words.words((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")) <= words.MOST_OF_A_PAGE
 
 
 def test_links_lead_somewhere() -> None:

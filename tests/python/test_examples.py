@@ -277,7 +277,7 @@ def catching_a_cheat(out: str, _: Path) -> None:
         assert min(others[cheat].values()) > 0.97
     # Where its own drops count, an audit leaves the others what they have when nobody cheats.
     assert min(others[f"declares {share}"]["own"] for share in ("75%", "50%", "25%", "0%")) > 0.95
-    assert out in (ROOT / "docs" / "conex.md").read_text(encoding="utf-8")
+    assert out in (ROOT / "docs" / "conex" / "audits.md").read_text(encoding="utf-8")
 
 
 def false_alarms(out: str, _: Path) -> None:
@@ -291,7 +291,7 @@ def false_alarms(out: str, _: Path) -> None:
             assert max(others[-2:]) == 0, row  # by what comes again, too
     # A count of three packets takes reordering for losses.
     assert min(float(row[48:].split()[2]) for row in rows if "linux     flight             losses r" in row) > 100
-    assert out in (ROOT / "docs" / "conex.md").read_text(encoding="utf-8")
+    assert out in (ROOT / "docs" / "conex" / "audits.md").read_text(encoding="utf-8")
 
 
 def false_alarms_by_path(out: str, _: Path) -> None:
@@ -304,7 +304,7 @@ def false_alarms_by_path(out: str, _: Path) -> None:
             assert max(accused) == 0, row
         else:
             assert accused[:2] == [0, 0] < accused[2:], row  # a report is a round trip late, and marks are many
-    assert out in (ROOT / "docs" / "conex.md").read_text(encoding="utf-8")
+    assert out in (ROOT / "docs" / "conex" / "audits.md").read_text(encoding="utf-8")
 
 
 def lte_cell(out: str, _: Path) -> None:
@@ -351,6 +351,7 @@ def test_every_example_has_a_check() -> None:
     assert {path.stem for path in EXAMPLES.glob("*.py")} == set(CHECKS)
 
 
+@pytest.mark.slow("runs a script of long simulations", only="^(?!.*step_a_meter)")
 @pytest.mark.parametrize("name", sorted(CHECKS))
 def test_example(name: str, work: Path) -> None:
     script = EXAMPLES / f"{name}.py"

@@ -6,10 +6,12 @@ import itertools
 import json
 import re
 import struct
+import sys
 import tomllib
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import evenflow as ef
@@ -19,6 +21,7 @@ from evenflow import plots
 from evenflow.errors import StoreError, UsageError
 from evenflow.mechanism import schema
 from evenflow.record import Record
+from evenflow.run.files import digest_of
 from evenflow.run.store import SeriesFile
 from evenflow.show import drawing, names, pictures, screens
 from evenflow.study import Run, Table
@@ -159,6 +162,7 @@ def media_box(data: bytes) -> tuple[float, float]:
 SINGLE = 3.5  # inches: a column of a journal
 
 
+@pytest.mark.slow("draws each kind at each width", only="^(?!.*(line each|box of users|interval over numbers)-6.4)")
 @pytest.mark.parametrize("width", [SINGLE, 6.4, 7.16])
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_kind_is_what_a_journal_takes(table: Table, name: str, width: float) -> None:
@@ -360,7 +364,7 @@ def test_series_are_found_without_looking_at_all_others(work: Path, monkeypatch:
         return real(*arguments, **options)
 
     monkeypatch.setattr(zipfile, "ZipFile", counting)
-    file = SeriesFile(path)
+    file = SeriesFile(path, str(digest_of(path)))
     made = Record("{}", "h", file)
     for name, both in arrays.items():
         times, values = made.arrays(name)
@@ -551,3 +555,24 @@ def test_the_report_says_what_it_is_and_why_something_is_missing(cli: Cli, swept
     assert len(ids) == len(set(ids))
     for link in re.findall(r'href="(figures/[^"]+)"', page):
         assert (work / "out/swept" / link).exists()
+
+
+def test_the_route_from_a_record_to_a_figure_is_short() -> None:
+    """Method, choice, names, data, drawing, looks: six modules behind the record, and what every package may use."""
+    run = record(1, 2, 0, 5.0)
+    run.plot()  # imports
+    modules: dict[str, None] = {}
+
+    def called(frame: FrameType, event: str, argument: object) -> None:
+        name = str(frame.f_globals.get("__name__"))
+        if event == "call" and name.startswith("evenflow."):
+            modules.setdefault(name.removeprefix("evenflow."))
+
+    sys.setprofile(called)
+    try:
+        run.plot()
+    finally:
+        sys.setprofile(None)
+    shared = {"words", "errors", "stats", "scenario.paths", "run.record"}
+    parts = ("drawing", "methods", "names", "picture", "pictures", "plots")
+    assert sorted(set(modules) - shared) == [f"show.{name}" for name in parts]

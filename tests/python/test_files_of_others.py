@@ -84,6 +84,7 @@ def write(work: Path) -> Callable[[Any], Path]:
     return write
 
 
+@pytest.mark.slow("reads a whole ledger for each value", only="place[034679]")
 @pytest.mark.parametrize(
     ("place", "value"),
     [
@@ -112,6 +113,7 @@ def test_a_changed_ledger_is_said(
     assert harmless(cli, "claims", "abc", "--out", folder, "--claim", claim)[0] == 1
 
 
+@pytest.mark.slow("reads a whole ledger for each of many mutants")
 @pytest.mark.parametrize("seed", range(4))
 def test_mutants_of_a_ledger(cli: Cli, ledger: dict[str, Any], write: Callable[[Any], Path], seed: int) -> None:
     ways: list[list[str]] = [[], ["--claim", "c13"], ["--json"]]
@@ -217,11 +219,8 @@ def test_a_changed_head_of_a_study(cli: Cli, folder: Path, place: tuple[Any, ...
     head = folder / "st" / "study.json"
     head.write_text(json.dumps(changed(json.loads(head.read_text()), place, value)))
     code, said = harmless(cli, "plot", "st", "--out", "x.csv")
-    if place != ("scenario", "links"):
-        assert code == 1
-        assert "study.json is damaged" in said
-    else:
-        assert code in (0, 1)
+    assert code == 1
+    assert "study.json is damaged" in said
 
 
 def test_a_head_that_is_nested_deep(cli: Cli, folder: Path) -> None:
@@ -241,39 +240,17 @@ def test_mutants_of_a_studys_head(cli: Cli, folder: Path) -> None:
     head = folder / "st" / "study.json"
     plain = json.loads(head.read_text())
     for place, value in mutants(plain, 7, 40):
-        head.write_text(json.dumps(changed(plain, place, value)))
-        harmless(cli, "plot", "st", "--out", "x.csv")
+        text = json.dumps(changed(plain, place, value))
+        head.write_text(text)
+        assert harmless(cli, "plot", "st", "--out", "x.csv")[0] == (text != json.dumps(plain))
 
 
-@pytest.mark.parametrize(
-    ("column", "value"),
-    [
-        ("labels", None),
-        ("labels", "x"),
-        ("labels", "[]"),
-        ("labels", '{"a": [1]}'),
-        ("labels", "[" * 100_000),
-        ("labels", 5),
-        ("record", "{}"),
-        ("record", "{"),
-        ("record", "[]"),
-        ("record", '{"groups": 5, "links": {}}'),
-        ("record", '{"groups": {"a": 5}, "links": {}}'),
-        ("record", "[" * 100_000),
-        ("record_hash", None),
-        ("point", "x"),
-        ("seed", None),
-        ("series", None),
-    ],
-)
-def test_changed_records_of_a_study(cli: Cli, folder: Path, column: str, value: Any) -> None:
+def test_a_study_without_runs_is_refused(cli: Cli, folder: Path) -> None:
     records = folder / "st" / "records.parquet"
-    frame = pl.read_parquet(records)
-    without = frame.drop(column)
-    (without if value is None else without.with_columns(pl.lit(value).alias(column))).write_parquet(records)
+    pl.read_parquet(records).head(0).write_parquet(records)
     code, said = harmless(cli, "plot", "st", "--out", "x.csv")
     assert code == 1
-    assert "records.parquet is damaged" in said
+    assert "records.parquet is missing or was changed" in said
 
 
 def test_mutants_of_records(cli: Cli, folder: Path) -> None:
@@ -283,7 +260,9 @@ def test_mutants_of_records(cli: Cli, folder: Path) -> None:
     for place, value in mutants(plain, 11, 30):
         text = json.dumps(changed(plain, place, value))
         frame.with_columns(pl.lit(text).alias("record")).write_parquet(records)
-        harmless(cli, "plot", "st", "--out", "x.csv")
+        code, said = harmless(cli, "plot", "st", "--out", "x.csv")
+        assert code == 1
+        assert "records.parquet is missing or was changed" in said
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", "[" * 100_000, '{"groups": {}}', '{"groups": [], "links": {}}', "NaN"])
@@ -291,7 +270,7 @@ def test_a_changed_record_of_a_run(cli: Cli, folder: Path, text: str) -> None:
     (folder / "ru" / "record.json").write_text(text)
     code, said = harmless(cli, "plot", "ru", "--out", "x.csv")
     assert code == 1
-    assert "record.json is damaged" in said
+    assert "record.json is damaged" in said or "record.json has no digests" in said
 
 
 def test_mutants_of_a_runs_record(cli: Cli, folder: Path) -> None:
@@ -299,8 +278,10 @@ def test_mutants_of_a_runs_record(cli: Cli, folder: Path) -> None:
     plain = json.loads(record.read_text())
     for more in ((), ("--metric", "throughput_bps"), ("--metric", "*")):
         for place, value in mutants(plain, 5, 15):
-            record.write_text(json.dumps(changed(plain, place, value)))
-            harmless(cli, "plot", "ru", "--out", "x.csv", *more)
+            text = json.dumps(changed(plain, place, value))
+            record.write_text(text)
+            code, _ = harmless(cli, "plot", "ru", "--out", "x.csv", *more)
+            assert code == 1 or text == json.dumps(plain)
 
 
 def test_changed_series_of_a_run(cli: Cli, folder: Path) -> None:
@@ -310,16 +291,9 @@ def test_changed_series_of_a_run(cli: Cli, folder: Path) -> None:
         wrong.write_parquet(series)
         code, said = harmless(cli, "plot", "ru", "--out", "x.csv")
         assert code == 1
-        assert "series.parquet is damaged" in said
+        assert "series.parquet is missing or was changed" in said
     series.write_bytes(series.read_bytes()[:-3])
-    assert "series.parquet cannot be read" in harmless(cli, "plot", "ru", "--out", "x.csv")[1]
-
-
-def test_whole_folders_are_found_whole(folder: Path) -> None:
-    from evenflow.run.saved import open_, require_whole
-
-    for name in ("st", "ru"):
-        require_whole(open_(folder / name), folder / name)
+    assert "series.parquet is missing or was changed" in harmless(cli, "plot", "ru", "--out", "x.csv")[1]
 
 
 # --- names

@@ -178,6 +178,7 @@ def test_sweeps_are_of_every_form(fuzz: Any) -> None:
     assert accepted > 100
 
 
+@pytest.mark.slow("starts processes")
 def test_a_share_of_the_cases_goes_through_files_and_commands(fuzz: Any) -> None:
     trees = fuzz.bases()
     steps = [step for number in range(800) for step in fuzz.ways.split(fuzz.generate(trees, 1, number))[0]]
@@ -246,6 +247,7 @@ def test_what_a_file_may_not_do_is_seen(fuzz: Any, monkeypatch: pytest.MonkeyPat
     assert found.startswith("FAILED: library: "), found
 
 
+@pytest.mark.slow("starts processes")
 def test_a_command_that_hangs_or_dies_is_seen(fuzz: Any, work: Path) -> None:
     """Its stages are told before they begin, so that each has the time of a case."""
     stages: list[str] = []

@@ -96,6 +96,7 @@ def completed(instruction: str, **more: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow("starts processes")
 def test_completion_of_commands_and_names() -> None:
     assert completed("complete_bash", COMP_WORDS="evenflow des", COMP_CWORD="1").split() == ["describe"]
     names = completed("complete_bash", COMP_WORDS="evenflow describe fq", COMP_CWORD="2").split()
@@ -130,7 +131,7 @@ def test_list_lists_everything(cli: Cli) -> None:
     [
         (("run", "x", "--seed", "foo"), "--seed must be a whole number."),
         (("run", "x", "--seed", "-3"), "--seed must be at least 0."),
-        (("list", "foo"), "it is one of mechanisms, traffic, tcp, metrics."),
+        (("list", "foo"), "Choose one of mechanisms, traffic, tcp, metrics,"),
         (("study", "x", "--jobs", "0"), "--jobs must be at least 1."),
         (("theory", "x", "--for", "abc"), "--for must be a number."),
         (("run",), "FILE is missing."),
@@ -251,6 +252,7 @@ def test_check_notes(cli: Cli, small: Path) -> None:
 WIDE = '\n[sweep]\nreplications = 2\nlinks.bottleneck.delay = ["5 ms", "50 ms"]\ngroups.heavy.traffic.flows = [1, 8]\n'
 
 
+@pytest.mark.slow("starts processes", only="^(?!.*check)")
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -274,6 +276,7 @@ def test_eighty_columns(arguments: tuple[object, ...], work: Path) -> None:
             assert word in text, word
 
 
+@pytest.mark.slow("a study with all its figures")
 def test_paths_of_results_are_whole(cli: Cli, work: Path) -> None:
     (work / "wide.toml").write_text(SMALL + WIDE, encoding="utf-8")
     lines = on_a_terminal("study", "wide.toml", "--out", "out/a-rather-long-name-of-a-folder/and-another", cwd=work)
@@ -295,6 +298,7 @@ IMPATIENT = [
 ]
 
 
+@pytest.mark.slow("waits for a long run")
 def test_a_long_run_says_how_far_it_is(work: Path) -> None:
     text = SMALL.replace('duration = "4 s"', 'duration = "4000 s"')
     (work / "long.toml").write_text(text, encoding="utf-8")

@@ -15,16 +15,14 @@ from typing import Any
 import numpy as np
 import pytest
 from evenflow.claims import Entry, judge_claim
-from evenflow.papers.has_shaping import PAPER
-from evenflow.papers.has_shaping import measures as reading
-from evenflow.papers.has_shaping import network as net
-from evenflow.papers.has_shaping import published as printed
-from evenflow.papers.has_shaping.home import claims as home
-from evenflow.papers.has_shaping.windows import claims as windows
-from evenflow.papers.has_shaping.windows import measures as here
-from evenflow.papers.has_shaping.windows.measures import FIGURES
 from evenflow.record import Record
 from evenflow.study import Labels, Run, Table
+from evenflow.values import Metric
+from evenflow_papers.has_shaping import PAPER, claims
+from evenflow_papers.has_shaping import measures as reading
+from evenflow_papers.has_shaping import network as net
+from evenflow_papers.has_shaping import published as printed
+from evenflow_papers.has_shaping.measures import FIGURES
 
 BY_ID = {claim.id.removeprefix("has_shaping-"): claim for claim in PAPER.claims}
 RUNS = net.RUNS
@@ -35,7 +33,7 @@ AGAINST_ITSELF = {"c22", "c25", "c40", "c42", "c51"}
 32 % and is less stable than without shaping (c40); 5.02 is 19 % below 6.17, more than slightly (c42); 0.31 is less than
 twice 0.16 (c51)."""
 Facts = dict[str, float]
-ALL = {**printed.TABLE_5, **printed.TABLE_6, **printed.TABLE_7, **printed.TABLE_8}
+ALL = printed.PRINTED[1]
 CEILING = {"IS": 12.0, "IF": 100.0, "V": 180.0, "CNG": 400.0, "fr": 0.9}
 """What the mirrored world turns values around in."""
 
@@ -46,9 +44,8 @@ def as_printed(labels: Labels, client: int) -> Facts:
     if "deviation_ms" in labels:
         return over_deviation(float(labels["deviation_ms"]), control, method)
     if scenario == net.S1:
-        one = {**printed.TABLE_2, **printed.TABLE_4}
         two = {**printed.TABLE_3, **dict.fromkeys(printed.TABLE_4, 0.0)}
-        return {name: (one, two)[client - 1][name, method, control] for name in reading.METRICS}
+        return {name: (ALL, two)[client - 1][name, scenario, control, method] for name in reading.METRICS}
     return {name: ALL[name, scenario, control, method] for name in reading.METRICS}
 
 
@@ -118,6 +115,34 @@ WINDOWS: Mapping[str, Mapping[str, tuple[float, float]]] = {
 """What windows do, where the paper is right and where it is not."""
 
 
+METRICS = {
+    **{
+        name: name
+        for name in (
+            "avoidance",
+            "converged_s",
+            "settled",
+            "step_down",
+            "first",
+            "last",
+            "raised",
+            "maximum",
+            "convex",
+            "losses",
+            "early_falls",
+            "at_the_top",
+            "longest_stretch",
+            "timeouts",
+        )
+    },
+    "falls_before": "before",
+    "falls_after": "after",
+    "off_periods": "idle_periods",
+    "delay_ms": "delay",
+}
+"""The metrics that are made up, and their names in a run."""
+
+
 @cache
 def table(experiment: str, world: str) -> Table:
     """The made-up runs of an experiment."""
@@ -167,22 +192,24 @@ def table(experiment: str, world: str) -> Table:
 def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Measures read what is made up."""
 
-    def told(name: str) -> Callable[..., float]:
-        return lambda *given: float(given[-1].json["windows"][name])
+    named = {id(getattr(reading, name)): field for name, field in METRICS.items()}
+    read = Metric.of
 
+    def of(self: Metric, run: Any, options: Any = None) -> float:
+        name = named.get(id(self))
+        return (
+            read(self, run, options)
+            if name is None
+            else float(run.json[name] if name == "delay" else run.json["windows"][name])
+        )
+
+    monkeypatch.setattr(Metric, "of", of)
     monkeypatch.setattr(reading, "value", lambda o, client, name, run: run.json["facts"][str(client)][name])
-    monkeypatch.setattr(home, "delay", lambda o, client, run: run.json["delay"])
-    monkeypatch.setattr(windows, "sender", lambda name, client, run: run.json["windows"][name])
-    names = ("avoidance", "converged_s", "settled", "step_down", "first", "last", "raised", "maximum", "convex")
-    for name in (*names, "losses", "early_falls", "at_the_top", "longest_stretch"):
-        monkeypatch.setattr(here, name, told(name))
-    monkeypatch.setattr(
-        here, "falls_a_second", lambda o, after, run: run.json["windows"]["after" if after else "before"]
-    )
+    monkeypatch.setattr(claims, "value", lambda o, client, name, run: run.json["facts"][str(client)][name])
     middle = SimpleNamespace(json={"facts": {"1": {"V": 180.0}}})
     slow = SimpleNamespace(json={"facts": {"1": {"V": 12.0}}})
     monkeypatch.setattr(
-        here, "representative", lambda o, spot: middle if spot.runs[0].json["facts"]["1"]["IF"] < 90 else slow
+        claims, "representative", lambda runs, o: middle if runs[0].json["facts"]["1"]["IF"] < 90 else slow
     )
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
+import evenflow
 import pytest
 from conftest import environment
 
@@ -16,12 +19,14 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 import house  # noqa: E402
 
+house.python = cache(house.python)  # the sources stay as they are
+
 ORDER = ("foundation", "scenario", "run", "judge", "show", "theory", "papers", "cli")
 """Each room uses only rooms before it."""
 PUBLIC = {
     "claims": "judge", "kit": "judge", "lab": "judge", "marking": "theory", "mechanism": "run", "paper": "judge",
-    "plots": "show", "record": "run", "reproduce": "papers", "store": "run", "study": "run", "sweep": "scenario",
-    "types": "scenario",
+    "record": "run", "reproduce": "papers", "store": "run", "study": "run", "sweep": "scenario",
+    "types": "scenario", "qoe": "theory",
 }  # fmt: skip
 
 
@@ -31,21 +36,41 @@ def test_there_is_no_circle() -> None:
 
 
 def test_rooms_are_used_in_one_direction() -> None:
+    """Imports inside functions count; those of the declared convenience methods do not."""
     for (user, used), files in house.python().items():
-        if (user, used) not in house.SHORTCUTS:
-            assert ORDER.index(used) < ORDER.index(user), f"{user} uses {used} in {sorted(files)}"
+        assert used != house.ENTRANCE, f"{sorted(files)} use a public module: use the one that defines the name"
+        assert ORDER.index(used) < ORDER.index(user), f"{user} uses {used} in {sorted(files)}"
 
 
-def test_a_shortcut_is_taken_where_it_is_declared_only() -> None:
-    edges = house.python()
-    for pair in house.SHORTCUTS:
-        assert len(edges.get(pair, ())) <= 3, sorted(edges[pair])
+def test_convenience_methods_are_few_and_there() -> None:
+    assert len(house.METHODS) <= 4
+    for user, used in house.METHODS:
+        path = house.PACKAGE.joinpath(*user.split(".")).with_suffix(".py")
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        top = {id(node) for node in tree.body}
+        found = [
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            and id(node) not in top
+            and used in {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        ]
+        assert found, f"{user} does not use {used} in a method: take it off tools/house.py's list"
 
 
 def test_mechanisms_know_no_simulator() -> None:
     for user, used in house.crates():
         if user in ("base", "queue", "stage", "transport", "traffic", "scenario"):
             assert used not in ("sim", "python")
+
+
+def test_each_file_of_rust_tests_is_compiled() -> None:
+    """Crates with tests/all.rs have no other binary of tests: a file that it does not name would never run."""
+    found = sorted((ROOT / "crates").glob("*/tests/all.rs"))
+    assert len(found) >= 6
+    for binary in found:
+        named = set(re.findall(r"^mod (\w+);$", binary.read_text(encoding="utf-8"), re.M))
+        assert named == {path.stem for path in binary.parent.iterdir() if path.suffix in (".rs", "")} - {"all"}, binary
 
 
 def test_a_circle_would_be_found() -> None:
@@ -87,9 +112,32 @@ def test_the_picture_is_that_of_the_imports() -> None:
         assert f"`{room}`" in page or f"`evenflow.{room}`" in page, f"CONTRIBUTING.md does not say what {room} is"
 
 
+def test_plots_has_every_name_of_its_room() -> None:
+    public, room = (importlib.import_module(name) for name in ("evenflow.plots", "evenflow.show.plots"))
+    names = [name for name in vars(room) if not name.startswith("_")]
+    assert all(getattr(public, name) is getattr(room, name) for name in names)
+    assert {public.study.__module__, public.series.__module__} == {"evenflow.plots"}
+
+
 @pytest.mark.parametrize(("name", "room"), PUBLIC.items())
-def test_public_names_stay(name: str, room: str) -> None:
-    assert importlib.import_module(f"evenflow.{name}") is importlib.import_module(f"evenflow.{room}.{name}")
+def test_public_modules_are_files(name: str, room: str) -> None:
+    """A public module is a file of its name, and names what the package's module defines."""
+    module = importlib.import_module(f"evenflow.{name}")
+    behind = importlib.import_module(f"evenflow.{room}.{name}")
+    assert module.__name__ == f"evenflow.{name}"
+    assert module.__file__ == str(house.PACKAGE / f"{name}.py")
+    assert sys.modules[module.__name__] is module
+    assert "sys.modules" not in Path(module.__file__).read_text(encoding="utf-8")
+    public = getattr(behind, "__all__", None) or [one for one in vars(behind) if not one.startswith("_")]
+    for one in public:
+        assert getattr(module, one) is getattr(behind, one), one
+
+
+def test_a_public_module_is_what_the_package_has() -> None:
+    assert evenflow.claims is sys.modules["evenflow.claims"]
+    assert evenflow.plots is sys.modules["evenflow.plots"]
+    assert callable(evenflow.study)
+    assert callable(evenflow.mechanism)
 
 
 def test_an_import_is_quick_and_draws_nothing_heavy_in() -> None:
@@ -97,7 +145,7 @@ def test_an_import_is_quick_and_draws_nothing_heavy_in() -> None:
         "import sys, evenflow\n"
         "heavy = {'polars', 'matplotlib', 'scipy', 'rich', 'jinja2', 'typer'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
-        "print(len([m for m in sys.modules if m.startswith('evenflow.papers')]))"
+        "print(len([m for m in sys.modules if m.startswith(('evenflow.papers', 'evenflow_papers'))]))"
     )
     done = subprocess.run([sys.executable, "-c", script], check=True, env=environment(), capture_output=True, text=True)
     assert int(done.stdout) == 0, "no paper is imported before it is asked for"

@@ -25,6 +25,7 @@ def interrupt_when(process: object, ready: object) -> tuple[str, str, float]:
     return out, err, time.monotonic() - sent
 
 
+@pytest.mark.slow("two studies in processes")
 def test_a_study_keeps_what_was_finished(work: Path) -> None:
     (work / "f.toml").write_text("sleep = 0.1\n" + FAKE + "[sweep]\nreplications = 200\n")
     folder = work / "out" / "store"
@@ -41,14 +42,48 @@ def test_a_study_keeps_what_was_finished(work: Path) -> None:
     assert kept >= 5
     again = spawn("study", "f.toml", "--replications", kept, "--jobs", 2, fake=True, cwd=work)
     out, _ = again.communicate(timeout=60)
-    assert f"{kept} of them from the store" in out
+    assert f"{kept} from the cache" in out
+
+
+def test_work_that_is_about_to_end_is_completed(work: Path) -> None:
+    (work / "f.toml").write_text("sleep = 0.7\n" + FAKE + "[sweep]\nreplications = 9\n")
+    process = spawn("study", "f.toml", "--jobs", 1, fake=True, cwd=work, FAKE_LOG=str(work / "log"))
+    _, err, took = interrupt_when(process, (work / "log").exists)
+    assert process.returncode == 130
+    assert err == (
+        "evenflow: Interrupted after 2 of 9 runs; they are kept in out/store. "
+        "Run the same command again to go on from there.\n"
+    )
+    assert count(work / "out" / "store") == 2
+    assert took < 2
+
+
+@pytest.mark.slow("two studies in processes")
+def test_the_second_ctrl_c_stops_running_work(work: Path) -> None:
+    (work / "f.toml").write_text(FAKE + "[sweep]\nreplications = 1\nsleep = [0.0, 60.0]\n")
+    times = []
+    for presses in (1, 2):
+        log = work / f"log{presses}"
+        process = spawn("study", "f.toml", "--jobs", 1, fake=True, cwd=work, FAKE_LOG=log, EVENFLOW_STORE=f"s{presses}")
+        while not log.exists():
+            assert process.poll() is None
+            time.sleep(0.02)
+        time.sleep(0.2)
+        if presses == 2:
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.1)
+        _, err, took = interrupt_when(process, lambda: True)
+        assert process.returncode == 130
+        assert err.startswith(f"evenflow: Interrupted after 1 of 2 runs; it is kept in s{presses}.")
+        times.append(took)
+    assert times[0] > 0.9  # the grace
+    assert times[1] < times[0] - 0.4
 
 
 def test_a_run_ends_at_once(work: Path) -> None:
     (work / "f.toml").write_text("sleep = 60\n" + FAKE)
-    process = spawn("run", "f.toml", fake=True, cwd=work)
-    started = time.monotonic()
-    _, err, took = interrupt_when(process, lambda: time.monotonic() - started > 1.5)
+    process = spawn("run", "f.toml", fake=True, cwd=work, FAKE_BEGUN=str(work / "begun"))
+    _, err, took = interrupt_when(process, (work / "begun").exists)
     assert process.returncode == 130
     assert err.count("\n") == 1
     assert took < 3
@@ -113,7 +148,7 @@ def test_an_interrupt_in_a_finalizer_is_not_lost(work: Path) -> None:
         "class Thing:\n"
         "  def __del__(self):\n"
         "    print('here', flush=True); time.sleep(20)\n"
-        "interrupts.heard()\n"
+        "interrupts.begin()\n"
         "try:\n"
         "  thing = Thing()\n"
         "  del thing\n"
@@ -148,7 +183,7 @@ def test_a_command_says_that_it_was_interrupted(
     monkeypatch.setattr(Scenario, "load", interrupted)
     done = cli("check", small)
     assert done.code == 130
-    assert done.err == "evenflow: Interrupted. Finished runs are kept; the same command goes on from there.\n"
+    assert done.err == "evenflow: Interrupted. Finished runs are cached; the same command continues.\n"
 
 
 @pytest.mark.parametrize("made", ["ImportError('initialization failed')", "ef.UsageError('not installed')", None])
@@ -173,9 +208,10 @@ def test_whatever_a_library_makes_of_an_interrupt(work: Path, small: Path, made:
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=10)
     assert process.returncode == 130
-    assert err == "evenflow: Interrupted. Finished runs are kept; the same command goes on from there.\n"
+    assert err == "evenflow: Interrupted. Finished runs are cached; the same command continues.\n"
 
 
+@pytest.mark.slow("interrupts processes at many instants")
 @pytest.mark.skipif(sys.platform != "linux", reason="sends signals to groups of processes: run it on Linux")
 @pytest.mark.parametrize("part", ["version", "check", "run", "study", "figures", "dask"])
 def test_at_random_instants(part: str) -> None:

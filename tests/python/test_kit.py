@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from evenflow import kit
 from evenflow.claims import Check, Verdict, judge, judge_claim
+from evenflow.lab import rank_correlation
 from evenflow.stats import Interval, difference, mean_interval, mean_of_ratios, median_interval, ratio_of_means
 
 GOOD = """
@@ -89,7 +90,7 @@ def test_a_wider_reading_keeps_the_literal_sets_it_does_not_name(tmp_path: Path)
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("min = -2, max = 2", "min = -1, max = 2", "c46.wider: the set “elsewhere” does not contain the literal one"),
+        ("min = -2, max = 2", "min = -1, max = 2", "c46.wider: the set “elsewhere” does not contain the strict one"),
         ("accepted = { elsewhere = { min", "accepted = { elswhere = { min", "Did you mean “elsewhere”?"),
         ('tolerance = "exact"', 'tolerence = "exact"', "tolerence is not a key. Did you mean “tolerance”?"),
         ('judged = "the sum"', "", "c47: judged is missing"),
@@ -192,15 +193,9 @@ def test_a_note_beside_the_verdict_is_one_of_its_own(tmp_path: Path) -> None:
 ANY = kit.Accept("c1", {"up": kit.Set(0.0, None), "range": kit.Set(3, 5)})
 
 
-def test_order_compares_neighbours() -> None:
-    checks = kit.order(ANY, "up", [("a", np.array([1.0, 2])), ("b", np.array([2.0, 4])), ("c", np.array([3.0, 4]))])
-    assert [c.label for c in checks] == ["b − a", "c − b"]
-    assert list(checks[0].values) == [1, 2]  # type: ignore[arg-type]
-
-
 def test_rank_has_one_value_a_seed() -> None:
     curve = np.array([[1.0, 3.0], [2.0, 2.0], [3.0, 1.0]])
-    assert list(kit.rank(ANY, "up", "x", [1, 2, 3], curve).values) == [1, -1]  # type: ignore[arg-type]
+    assert list(rank_correlation([1, 2, 3], curve)) == [1, -1]
 
 
 def test_a_peak_inside_a_range_is_found_and_one_outside_is_not() -> None:
@@ -248,6 +243,7 @@ def test_most_holds_where_most_are_clearly_inside() -> None:
     assert len(check.parts) == 10
 
 
+@pytest.mark.slow("statistics of many judgements")
 def test_most_errs_rarely() -> None:
     """With 8 of 10 just inside it does not fail by chance, with 3 of 10 just outside it does not hold."""
     rng = np.random.default_rng(4)

@@ -35,6 +35,7 @@ def test_windows_are_whole_units_of_the_kernels_scale() -> None:
         linux.Dumbbell.from_scenario(scenario.set("stages.tuner.ecn", "not-ect"))
 
 
+@pytest.mark.slow("long runs")
 def test_a_rewritten_window_holds_the_kernel_back() -> None:
     kernel = linux.Linux()
     if (reason := kernel.missing()) is not None:

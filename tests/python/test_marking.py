@@ -73,6 +73,7 @@ def test_bad_requests() -> None:
         marking_study(ef.Scenario(t), groups=["heavy"])
 
 
+@pytest.mark.slow("statistics over long runs")
 def test_load_based_marking_lies_on_its_line() -> None:
     table = marking_study(ef.Scenario(tree()), flows=(2, 4, 6), replications=2).run()
     found = marking_curve(table, level=0.9)

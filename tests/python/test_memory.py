@@ -1,4 +1,4 @@
-"""The estimate of memory: with what Python makes of series, and with values that would fit."""
+"""The memory of a run: the bound before it, with what Python makes of series, and the limit while it goes on."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from pathlib import Path
 
 import pytest
 from conftest import SMALL, Cli, environment
-from evenflow.errors import EvenflowError
+from evenflow.errors import EvenflowError, OutOfMemory
+from evenflow.run import scheduler
+from evenflow.run.engine import execute
+from evenflow.run.study import BrokenRuns, Study, run_study
 from evenflow.scenario import Scenario
 from evenflow.scenario import scenario as module
 from evenflow.scenario.fitting import needed
 
 LINE = {"rate": "10 Mbit/s", "delay": "5 ms"}
-CBR = {"users": 1, "path": ["line"], "traffic": {"kind": "cbr", "rate": "1000 Tbit/s"}}
+FLOOD = {"users": 1, "path": ["line"], "traffic": {"kind": "cbr", "rate": "10 Gbit/s", "packet": "100 B"}}
 SERIES = 'record.series=[{ of = "links.bottleneck.queue.packets", every = "1 us" }]'
 
 
@@ -39,12 +42,13 @@ def peak(work: Path, *arguments: str) -> int:
     return kib * 1024
 
 
+@pytest.mark.slow("starts processes with large records")
 @pytest.mark.skipif(not STATUS.exists(), reason="needs /proc: run it on Linux")
 @pytest.mark.parametrize(
     ("command", "copies"),
     [(("run",), 0), (("run", "--out", "o", "--no-view"), module.WRITTEN), (("study", "--jobs", "1"), module.STORED)],
 )
-def test_the_estimate_counts_what_python_makes_of_series(
+def test_the_bound_counts_what_python_makes_of_series(
     work: Path, small: Path, command: tuple[str, ...], copies: int
 ) -> None:
     name, *options = command
@@ -61,7 +65,6 @@ def test_the_estimate_counts_what_python_makes_of_series(
 @pytest.mark.parametrize(
     ("more", "key"),
     [
-        ({"links.line": LINE, "groups.video": CBR}, "groups.video.traffic.rate"),
         ({"record.series": [{"of": "links.bottleneck.queue.packets", "every": "10 ns"}]}, "record.series[0].every"),
         ({"groups.light.users": 1_000_000}, "groups.light.users"),
     ],
@@ -74,7 +77,7 @@ def test_a_refusal_names_values_that_fit(
     monkeypatch.setattr(module, "available_memory", lambda: free)
     large = Scenario.load(small).with_settings(more)
     with pytest.raises(
-        EvenflowError, match=r"100 MiB are free here\. By the same estimate it would fit with"
+        EvenflowError, match=r"at least .* of memory.*; 100 MiB are free here\. It would fit with"
     ) as caught:
         module.require_memory(large, copies=copies)
     values = dict(re.findall(r"(\S+) = (\"[^\"]+\"|[0-9,]+)", str(caught.value)))
@@ -95,3 +98,24 @@ def test_run_counts_its_folder(cli: Cli, small: Path, monkeypatch: pytest.Monkey
 def test_small_is_what_the_tests_think_it_is(small: Path) -> None:
     assert small.read_text() == SMALL
     assert needed(Scenario.load(small), 4) == Scenario.load(small).core.memory_bytes
+
+
+def test_a_run_ends_at_its_limit(small: Path) -> None:
+    flood = Scenario.load(small).with_settings({"links.line": LINE, "groups.video": FLOOD})
+    with pytest.raises(
+        OutOfMemory, match=r"more than 10\.0 MiB of memory at 0\.[0-9]+ s of simulated time: links\.line"
+    ):
+        execute(flood.to_json(), 1, 10 * 2**20)
+    assert execute(Scenario.load(small).to_json(), 1, 10 * 2**20).record_hash
+
+
+def test_other_runs_of_a_study_go_on(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduler, "available_memory", lambda: 10 * 2**20)
+    flood = Scenario.load(small).with_settings(
+        {"links.line": LINE, "groups.video": FLOOD, "sweep": {"groups.video.traffic.rate": ["1 Mbit/s", "10 Gbit/s"]}}
+    )
+    with pytest.raises(BrokenRuns, match="of memory") as caught:
+        run_study(Study.from_scenario(flood, 1), store=None, jobs=1)
+    assert len(caught.value.table) == 1
+    [broken] = caught.value.broken
+    assert "10.0 MiB of memory" in broken.why

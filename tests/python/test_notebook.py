@@ -63,6 +63,7 @@ def test_what_its_prose_says_is_in_its_outputs(tutorial: Any) -> None:
     assert f"{float(heavy[1]) / float(light[1]):.1f}" == claimed[1]
 
 
+@pytest.mark.slow("executes the tutorial")
 def test_runs(tutorial: Any, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in environment().items():
         monkeypatch.setenv(name, value)

@@ -101,12 +101,12 @@ def test_sweep_left_out(base: ef.Scenario) -> None:
     sweep = {"replications": 3, "cases": {"queue": cases}, "links.line.delay": ["5 ms", "50 ms"]}
     note = raised(base, sweep=sweep)["sweep-left-out"]
     assert "4 points, 12 runs" in note.text
-    assert "set only there" not in note.text
+    assert "set only in it" not in note.text
     bare = base.unset("links.line.queue")
-    assert "links.line.queue is set only there" in raised(bare, sweep=sweep)["sweep-left-out"].text
+    assert "links.line.queue is set only in it" in raised(bare, sweep=sweep)["sweep-left-out"].text
 
 
-@pytest.mark.parametrize(("action", "does"), [("mark", "drops"), ("mark-everything", "lets their packets pass")])
+@pytest.mark.parametrize(("action", "does"), [("mark", "drops"), ("mark-everything", "passes their packets unmarked")])
 def test_not_ecn_capable(base: ef.Scenario, action: str, does: str) -> None:
     note = raised(base, links__line__queue={**RED, "action": action})["not-ecn-capable"]
     assert note.path == "links.line.queue"
@@ -149,7 +149,7 @@ def test_window_bound(base: ef.Scenario) -> None:
     assert (record.metric("links.line.utilisation") or 1) < 0.9
     assert "16 kB" in note.text
     # 16 kB a round trip of 40 ms and what packets take on the wire: 3 Mbit/s
-    assert "at most 3.0" in note.text or "at most 2.9" in note.text
+    assert "allow 3.0" in note.text or "allow 2.9" in note.text
     assert "window-bound" not in raised(base, groups__a__tcp={"max_window": "256 kB"})
     assert "window-bound" not in raised(base, groups__a__tcp={"max_window": "16 kB"}, links__line__loss=0.03)
 
@@ -177,8 +177,8 @@ def test_series_not_written(base: ef.Scenario) -> None:
     ("rate", "told"),
     [
         ("100 bit/s", "of the run"),
-        ({"steps": [["0 s", "10 Mbit/s"], ["8 s", "1 bit/s"], ["9 s", "10 Mbit/s"]]}, "12 s that are left"),
-        ({"steps": [["0 s", "10 Mbit/s"], ["8 s", "3 kbit/s"], ["9 s", "10 Mbit/s"]]}, "for which this rate holds"),
+        ({"steps": [["0 s", "10 Mbit/s"], ["8 s", "1 bit/s"], ["9 s", "10 Mbit/s"]]}, "the remaining 12 s"),
+        ({"steps": [["0 s", "10 Mbit/s"], ["8 s", "3 kbit/s"], ["9 s", "10 Mbit/s"]]}, "this rate lasts"),
     ],
 )
 def test_slow_packet(base: ef.Scenario, rate: Any, told: str) -> None:
@@ -230,7 +230,7 @@ def test_lockstep_together() -> None:
     scenario = like_flows(2, "cubic")
     rates = scenario.run(1).json["groups"]["g"]["flows_throughput_bps"]
     assert max(rates) - min(rates) < 1e-3 * min(rates)
-    assert "they lose in step" in raised(scenario)["lockstep"].text
+    assert "Their losses are synchronised" in raised(scenario)["lockstep"].text
     assert "lockstep" not in raised(like_flows(2, "cubic", "1.2 ms"))
 
 
@@ -239,7 +239,7 @@ def test_lockstep_locked_out() -> None:
     rates = scenario.run(1).json["groups"]["g"]["flows_throughput_bps"]
     assert min(rates) < 0.1 * sum(rates) / len(rates)
     note = raised(scenario)["lockstep"]
-    assert "less than a tenth" in note.text
+    assert "less than 10 %" in note.text
     assert '{ uniform = ["0 s", "1.2 ms"] }' in note.text
     cured = like_flows(20, "newreno", "1.2 ms")
     rates = cured.run(1).json["groups"]["g"]["flows_throughput_bps"]
@@ -287,7 +287,7 @@ def test_run_prints_them(cli: Cli, base: ef.Scenario) -> None:
     assert done.code == 0
     table, _, below = done.out.partition("\nNotes\n")
     assert "throughput" in table
-    assert below.startswith("no-randomness\n  Nothing here is drawn at random")
+    assert below.startswith("no-randomness\n  The scenario draws no random numbers.")
     assert "Notes" not in cli("run", "base.toml").out
 
 
@@ -376,7 +376,7 @@ def test_steps_after_the_end(base: ef.Scenario) -> None:
     burst["steps"] += [["20 s", "10 kB"]]
     note = raised(base, **changes)["steps-after-the-end"]
     assert note.path == "links.line.queue.scheduler.burst"
-    assert "The step at 20 s comes when the run of 20 s is over" in note.text
+    assert "The step at 20 s comes after the end of the run (20 s)" in note.text
     note = raised(base, links__line__rate={"steps": [["0 s", "8 Mbit/s"], ["21 s", "1 Mbit/s"], ["22 s", "2 Mbit/s"]]})[
         "steps-after-the-end"
     ]

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evenflow.papers.wtp import network as scenarios
-from evenflow.papers.wtp.choices import Options
+from evenflow_papers.wtp import network as scenarios
+from evenflow_papers.wtp.network import Options
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "benches"), str(ROOT / "validation")]

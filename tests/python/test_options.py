@@ -11,8 +11,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from conftest import FAKE, Cli
-from evenflow import UsageError, papers
+from conftest import FAKE, Cli, announce
+from evenflow import UsageError
 from evenflow.claims import Check, Claim, Scale
 from evenflow.paper import Experiment, Option, Paper, Parts
 from evenflow.scenario import Scenario
@@ -60,10 +60,7 @@ PAPER = Paper("open", "An open paper", "nobody", *build({}), runs=3, options=OPT
 
 @pytest.fixture
 def paper(fake: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = ModuleType("evenflow.papers.open")
-    module.PAPER = PAPER  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "evenflow.papers.open", module)
-    monkeypatch.setitem(papers.TITLES, "open", "An open paper")
+    announce(monkeypatch, PAPER)
 
 
 def test_the_default_chosen_by_hand_is_the_paper_as_it_is() -> None:
@@ -87,7 +84,7 @@ class TestCommand:
     def test_a_choice_has_a_folder_of_its_own(self, cli: Cli, tmp_path: Path) -> None:
         done = cli("reproduce", "open", "--option", "delay=50")
         assert done.code == 0, done.err
-        assert "Chosen: delay = 50." in done.out
+        assert "Options: delay = 50." in done.out
         document = json.loads(Path("out/open-delay=50/ledger.json").read_text())
         assert document["options"] == {"delay": "50"}
         assert "--option delay=50" in Path("out/open-delay=50/report.html").read_text()
@@ -115,7 +112,7 @@ class TestCommand:
             return (replace(first, seeds=few.seeds), second), found
 
         other = replace(PAPER, experiments=(few, PAPER.experiments[1]), options=(OPTIONS[0], asked), build=thin)
-        monkeypatch.setattr(sys.modules["evenflow.papers.open"], "PAPER", other)
+        monkeypatch.setattr(sys.modules["paper_open"], "PAPER", other)
         rows = {
             r["option"]: r for r in json.loads(cli("reproduce", "open", "--sensitivity", "--json").out)["sensitivity"]
         }
@@ -126,7 +123,7 @@ class TestCommand:
         self, cli: Cli, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         other = replace(PAPER, options=(replace(OPTIONS[0], over=("two",)), OPTIONS[1]))
-        monkeypatch.setattr(sys.modules["evenflow.papers.open"], "PAPER", other)
+        monkeypatch.setattr(sys.modules["paper_open"], "PAPER", other)
         rows = {
             r["option"]: r for r in json.loads(cli("reproduce", "open", "--sensitivity", "--json").out)["sensitivity"]
         }
@@ -158,7 +155,7 @@ class TestCommand:
         assert [name in done.err for name in ("“oen”", "“tow”", "“7”")] == [True] * 3
 
     def test_a_paper_without_options_cannot_be_varied(self, cli: Cli) -> None:
-        sys.modules["evenflow.papers.open"].PAPER = replace(PAPER, options=())  # type: ignore[attr-defined]
+        sys.modules["paper_open"].PAPER = replace(PAPER, options=())  # type: ignore[attr-defined]
         done = cli("reproduce", "open", "--sensitivity")
         assert done.code == 2
         assert "no options" in done.err

@@ -37,6 +37,7 @@ def shell(work: Path, how: str, *arguments: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.slow("starts processes for each stream", only="^(?!.*(version))")
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_output_that_is_closed(work: Path, arguments: tuple[str, ...]) -> None:
     assert shell(work, ">&-", *arguments) == (0, "", "")
@@ -46,6 +47,7 @@ def test_output_that_is_closed(work: Path, arguments: tuple[str, ...]) -> None:
     assert shell(work, "<&- >&- 2>&-", *arguments) == (0, "", "")
 
 
+@pytest.mark.slow("starts processes")
 def test_messages_do_not_go_to_the_output_instead(work: Path) -> None:
     assert shell(work, "2>&-", "run", "gone.toml") == (2, "", "")
     code, out, err = shell(work, ">&-", "run", "gone.toml")
@@ -53,14 +55,16 @@ def test_messages_do_not_go_to_the_output_instead(work: Path) -> None:
     assert "gone.toml" in err
 
 
+@pytest.mark.slow("a study with its figures in a process")
 def test_a_closed_stream_is_not_taken_by_a_file(work: Path) -> None:
     """The store's database would be the first file that is opened, and get what is printed."""
     assert shell(work, ">&- 2>&-", "study", "small.toml", "--replications", "2")[0] == 0
     code, out, err = shell(work, "", "study", "small.toml", "--replications", "2")
     assert (code, err) == (0, "")
-    assert "2 of them from the store" in out
+    assert "2 from the cache" in out
 
 
+@pytest.mark.slow("starts processes", only="study|papers")
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_a_reader_that_left(work: Path, arguments: tuple[str, ...]) -> None:
     (work / "small.toml").write_text(SMALL)

@@ -89,6 +89,7 @@ def test_study_plot_picks_the_axis_and_the_lines(table: Table) -> None:
     assert legend.get_title().get_text() == "scheme"
 
 
+@pytest.mark.slow("draws figures", only="pdf|png")
 @pytest.mark.parametrize("suffix", ["svg", "pdf", "png"])
 def test_saving(table: Table, work: Path, suffix: str) -> None:
     made = plots.study(table, "groups.a.throughput_bps")

@@ -7,9 +7,9 @@ from functools import cache
 import numpy as np
 import pytest
 from evenflow.claims import Entry, judge_claim
-from evenflow.papers.reecn_lte import PAPER, measures, network, notes
 from evenflow.record import Record
 from evenflow.study import Run, Table
+from evenflow_papers.reecn_lte import PAPER, beside, measures, network
 from reecn_worlds import FIGURES, RUNS, table
 
 BY_ID = {claim.id.removeprefix("reecn_lte-"): claim for claim in PAPER.claims}
@@ -35,6 +35,7 @@ def test_the_worlds_have_every_experiment_that_is_judged() -> None:
     assert wanted <= set(FIGURES)
 
 
+@pytest.mark.slow("measures made-up worlds of many runs", only="c(18|19|2[078]|29|3[0-3]|45|6[123])")
 @pytest.mark.parametrize("name", WORLDLY)
 def test_a_claim_holds_where_it_is_true(name: str) -> None:
     entry = judged(name, True)
@@ -58,7 +59,7 @@ def figures(name: str) -> set[str]:
 
 
 CHOSEN = [name for name in BY_ID if figures(name) and figures(name) <= {"fig06", "fig11", "fig12", "fig16"}]
-TEN = [name for name in BY_ID if not figures(name).isdisjoint(notes.BESIDE)]
+TEN = [name for name in BY_ID if not figures(name).isdisjoint(beside.BESIDE)]
 
 
 def test_claims_on_the_figures_that_are_published_both_ways() -> None:
@@ -70,7 +71,7 @@ def test_claims_on_the_figures_that_are_published_both_ways() -> None:
 @pytest.mark.parametrize("name", dict.fromkeys((*CHOSEN, *TEN)))
 def test_other_choices_and_ten_flows_stand_beside_every_verdict(name: str, true: bool) -> None:
     claim = BY_ID[name]
-    shown = {*figures(name), *(notes.BY_CHOICE[it] for it in figures(name) if name in CHOSEN)}
+    shown = {*figures(name), *(beside.BY_CHOICE[it] for it in figures(name) if name in CHOSEN)}
     data = {f"reecn_lte-{it}": made(f"reecn_lte-{it}", true) for it in shown}
     entry = judge_claim(claim, data, scale="paper", paper_runs=RUNS)
     assert not entry.broken, entry.broken
@@ -92,4 +93,4 @@ def test_the_last_seconds_are_those_of_a_run_whatever_its_length() -> None:
     bins = np.where(ends > 500, 2.0, 1.0) * 5e6 / 8
     series = {network.THROUGHPUT: (ends.tobytes(), bins.tobytes())}
     run = Run(0, {}, 1, Record('{"window_s": [0, 600]}', "", series))
-    assert measures.last(100.0)(run) == pytest.approx(2.0)
+    assert measures.last(100.0, run) == pytest.approx(2.0)

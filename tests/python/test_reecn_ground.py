@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from evenflow import Scenario
-from evenflow.papers.reecn_lte import network as net
-from evenflow.papers.reecn_lte.choices import Options
+from evenflow_papers.reecn_lte import network as net
+from evenflow_papers.reecn_lte.network import Options
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "benches"), str(ROOT / "validation")]

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 from evenflow.claims import Entry, judge_claim
-from evenflow.papers.reecn_lte import PAPER, drawing, measures, network
-from evenflow.papers.reecn_lte.choices import OPTIONS, Options
-from evenflow.papers.reecn_lte.experiments import experiments
 from evenflow.plots import style, svg
+from evenflow.show.drawing import draw
 from evenflow.study import Point, Study, Table, run_study
+from evenflow_papers.reecn_lte import PAPER, diagram, measures, network
+from evenflow_papers.reecn_lte.experiments import experiment as written
+from evenflow_papers.reecn_lte.network import Options
 
 BY_ID = {claim.id.removeprefix("reecn_lte-"): claim for claim in PAPER.claims}
 EXACT = ("c01", "c02", "c05", "c22", "c23", "c24")
@@ -51,11 +52,11 @@ def test_every_point_can_run(experiment: str) -> None:
     assert quick <= {tuple(sorted(p.labels.items())) for p in points}
 
 
-@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
+@pytest.mark.parametrize("option", PAPER.options, ids=lambda option: option.name)
 def test_every_value_of_an_option_changes_some_scenario(option: object) -> None:
     def hashes(o: Options) -> set[str]:
         names = ("fig07", "fig11", "x-int")
-        return {p.scenario.hash for e in experiments(o) if e.id[10:] in names for p in e.points("quick")}
+        return {p.scenario.hash for e in written.build(o) if e.id[10:] in names for p in e.points("quick")}
 
     base = hashes(Options())
     for value in option.values[1:]:  # type: ignore[attr-defined]
@@ -99,32 +100,35 @@ def test_an_attack_is_ten_fair_shares_each() -> None:
     ],
 )
 def test_a_figure_is_drawn_and_has_its_numbers(experiment: str) -> None:
-    found = next(e for e in experiments(replace(Options(), duration=120.0)) if e.id == f"reecn_lte-{experiment}")
+    found = next(e for e in written.build(replace(Options(), duration=120.0)) if e.id == f"reecn_lte-{experiment}")
     points = [Point(p.labels, p.scenario.set("duration", "30 s")) for p in found.points("quick")]
     table = run_study(Study(points, [1]), store=None, jobs=1)
     assert found.figure is not None
     with style():
-        assert svg(found.figure(table)).count("<path") > 5
+        assert svg(draw(found.figure(table))).count("<path") > 5
     assert found.data is not None
     assert found.data(table).height >= 1
 
 
 def test_drawings_say_what_the_scenarios_have() -> None:
-    """Figures 2 and 4: where policer, dropper and tunnel stand, and what the narrow link is, are read from the tree."""
-    words = {}
-    with style():
-        for name in ("fig02", "fig04"):
-            figure = getattr(drawing, name)(Table([]))
-            words[name] = [[text.get_text() for text in ax.texts] for ax in figure.axes]
-    end, inside = words["fig02"]
-    assert {"policer", "dropper"} <= set(end)
-    assert not {"counts", "declares"} & set(end)
-    assert {"policer", "dropper", "counts", "declares"} <= set(inside)
+    """Figures 2 and 4: the places of policer, dropper and tunnel, and the narrow link, are read from the tree."""
+
+    def words(setup: str, rates: bool = False) -> set[str]:
+        drawn = diagram.network(setup, rates)
+        return {it.words for it in (*drawn.boxes, *drawn.arrows)}
+
+    end, inside, numbers = words("end to end"), words("inside the network"), words("", rates=True)
+    assert {"policer", "dropper"} <= end
+    assert not {"counts", "declares"} & end
+    assert {"policer", "dropper", "counts", "declares"} <= inside
     assert any("GTP-U" in text for text in inside)
     assert not any("GTP-U" in text for text in end)
-    assert "50 Mbit/s\n20 ms\nRED, 250 packets" in words["fig04"][0]
-    nodes = drawing._stops(drawing.inside(Options()).tree)[0]
+    assert "50 Mbit/s\n20 ms\nRED, 250 packets" in numbers
+    nodes = diagram.stops(diagram.SETUPS["inside the network"](Options()).tree)[0]
     assert nodes == ["pgw", "r1", "sgw", "r2", "r3", "enb"]
+    drawn = PAPER.experiment("fig02").figure
+    assert drawn is not None
+    assert [panel.title for panel in drawn(Table([])).panels] == ["end to end", "inside the network"]
 
 
 def test_drawings_cost_no_runs() -> None:
@@ -144,7 +148,7 @@ def test_the_readme_has_all_25_places_that_can_be_read_otherwise() -> None:
     ]
     assert [int(row[0]) for row in rows] == list(range(1, 26))
     experiments = {e.id.removeprefix("reecn_lte-") for e in PAPER.experiments}
-    options = {option.name for option in OPTIONS}
+    options = {option.name for option in PAPER.options}
     named = re.compile(r"\bfig\d\d(?:-[a-z]+)?|\bx-[a-z0-9]+")
     for number, what, here, varies in rows:
         assert what

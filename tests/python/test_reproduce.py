@@ -13,13 +13,14 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from conftest import FAKE, Cli
-from evenflow import papers, plots
+from conftest import FAKE, Cli, announce
+from evenflow import papers
 from evenflow.claims import Check, Claim, Data, Scale
+from evenflow.figures import Figures, Picture, curves
 from evenflow.paper import Deviation, Experiment, Paper
 from evenflow.scenario import Scenario
 from evenflow.study import Point, Table
-from matplotlib.figure import Figure
+from evenflow.values import Metric, Shown
 
 HEAVY = "groups.heavy.throughput_bps"
 DELAY = "links.bottleneck.queue_delay_s_mean"
@@ -35,14 +36,12 @@ def seeds(scale: Scale) -> Sequence[int]:
     return range(1, 4) if scale == "quick" else range(1, 11)
 
 
-def draw(table: Table) -> Figure:
-    made, (ax,) = plots.figure()
-    plots.line_with_band(ax, table, HEAVY, "delay_ms", scale=1e-6)
-    plots.name_axes(ax, "delay (ms)", "throughput (Mbit/s)")
-    return made
+def draw(table: Table) -> Picture:
+    panel = curves(Metric(HEAVY, "throughput (Mbit/s)", per=1e6)(), x="delay_ms", x_title="delay (ms)")
+    return Figures({}, {})(panel)(Shown("tiny", {"tiny-one": table}, "one"))
 
 
-def broken_drawing(_: Table) -> Figure:
+def broken_drawing(_: Table) -> Picture:
     raise ValueError("no ink")
 
 
@@ -87,10 +86,7 @@ TINY = Paper(
 
 @pytest.fixture
 def tiny(fake: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = ModuleType("evenflow.papers.tiny")
-    module.PAPER = TINY  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "evenflow.papers.tiny", module)
-    monkeypatch.setitem(papers.TITLES, "tiny", "A tiny paper")
+    announce(monkeypatch, TINY)
 
 
 def reproduce(cli: Cli, *more: object) -> dict[str, object]:
@@ -137,13 +133,14 @@ class TestReproduce:
         lines = done.out.rstrip().splitlines()
         assert lines[-1] == str(Path("out/tiny/report.html").resolve())
         assert "[1/2] tiny-one: 6 runs" in done.out
-        assert "5 claims at scale “quick”: 3 hold, 1 fail, 1 undecided" in done.out
-        assert "4 hold, 0 fail, 1 undecided" in done.out
+        assert "5 claims at scale “quick”: 3 supported, 1 not supported, 1 inconclusive" in done.out
+        assert "4 supported, 0 not supported, 1 inconclusive" in done.out
         assert "tiny-fails" in done.out
         assert "tiny-holds" not in done.out, "the end of a long run shows what fails; `claims` shows all"
         shown = cli("claims", "tiny").out
-        assert shown.index("tiny-fails") < shown.index("tiny-open") < shown.index("tiny-holds")
+        assert shown.index("tiny-fails") < shown.index("tiny-holds") < shown.index("tiny-open")
 
+    @pytest.mark.slow("reproduces a paper twice")
     def test_again_costs_nothing_and_says_the_same(self, cli: Cli, fake: ModuleType) -> None:
         first = reproduce(cli)
         ran = len(fake.calls)
@@ -151,6 +148,7 @@ class TestReproduce:
         assert len(fake.calls) == ran
         assert first["claims"] == again["claims"]
 
+    @pytest.mark.slow("reproduces a paper at full scale")
     def test_paper_scale_decides_by_the_mean(self, cli: Cli) -> None:
         rows = {row["id"]: row for row in reproduce(cli, "--scale", "paper")["claims"]}  # type: ignore[attr-defined]
         assert rows["tiny-open"]["verdict"] in ("holds", "fails")
@@ -164,6 +162,7 @@ class TestReproduce:
         assert doc["complete"] is False
         assert "Only some" in Path("out/tiny/report.html").read_text()
 
+    @pytest.mark.slow("reproduces a paper for each code")
     def test_strict_exit_codes(self, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
         import dataclasses
 
@@ -171,11 +170,11 @@ class TestReproduce:
         assert cli("reproduce", "tiny", "--strict").code == 3
         assert cli("claims", "tiny", "--strict").code == 3
         milder = dataclasses.replace(TINY, claims=tuple(c for c in TINY.claims if c.id != "tiny-fails"))
-        sys.modules["evenflow.papers.tiny"].PAPER = milder  # type: ignore[attr-defined]
+        sys.modules["paper_tiny"].PAPER = milder  # type: ignore[attr-defined]
         assert cli("reproduce", "tiny", "--strict").code == 4
         assert cli("claims", "tiny", "--strict").code == 4
         good = dataclasses.replace(TINY, claims=TINY.claims[:1])
-        sys.modules["evenflow.papers.tiny"].PAPER = good  # type: ignore[attr-defined]
+        sys.modules["paper_tiny"].PAPER = good  # type: ignore[attr-defined]
         assert cli("reproduce", "tiny", "--strict").code == 0
 
     def test_a_broken_figure_costs_no_claims_and_is_a_failure_of_the_tool(self, cli: Cli) -> None:
@@ -183,7 +182,7 @@ class TestReproduce:
 
         one = dataclasses.replace(TINY.experiments[0], figure=broken_drawing)
         broken = dataclasses.replace(TINY, experiments=(one, TINY.experiments[1]))
-        sys.modules["evenflow.papers.tiny"].PAPER = broken  # type: ignore[attr-defined]
+        sys.modules["paper_tiny"].PAPER = broken  # type: ignore[attr-defined]
         done = cli("reproduce", "tiny")
         assert done.code == 1
         assert "figure tiny-one: ValueError: no ink" in done.err
@@ -211,21 +210,17 @@ class TestReproduce:
     ) -> None:
         reproduce(cli)
         monkeypatch.setattr(fake, "ENGINE_ID", "another")
-        assert "another build of the engine" in cli("claims", "tiny").out
+        assert "Another engine version" in cli("claims", "tiny").out
 
     def test_paper_names_take_either_dash(self) -> None:
-        papers.TITLES["re_ecn"] = "x"
-        try:
-            assert papers.key_of("RE-ecn") == papers.key_of("re_ecn") == "re_ecn"
-        finally:
-            del papers.TITLES["re_ecn"]
+        assert papers.key_of("REECN-lte") == papers.key_of("reecn_lte") == "reecn_lte"
 
     def test_shortened_runs_leave_claims_undecided(self, cli: Cli) -> None:
         import dataclasses
 
         short = dataclasses.replace(TINY.experiments[0], shortened=True)
         paper = dataclasses.replace(TINY, experiments=(short, TINY.experiments[1]))
-        sys.modules["evenflow.papers.tiny"].PAPER = paper  # type: ignore[attr-defined]
+        sys.modules["paper_tiny"].PAPER = paper  # type: ignore[attr-defined]
         rows = {row["id"]: row["verdict"] for row in reproduce(cli)["claims"]}  # type: ignore[attr-defined]
         assert rows["tiny-holds"] == rows["tiny-fails"] == "undecided"
         assert rows["tiny-analytic"] == "holds"
@@ -285,8 +280,8 @@ class TestReport:
         alt = re.search(r'<img [^>]*alt="([^"]+)"', html)
         assert alt is not None
         assert "What happens." not in alt[1]
-        assert re.search(r"Of (the claim|\d+ claims) on it: .*hold", alt[1])
-        assert "tiny-fails fails: " in alt[1]
+        assert re.search(r"\d+ claims?: .*supported", alt[1])
+        assert "tiny-fails not supported: " in alt[1]
 
     def test_only_the_filter_in_focus_has_a_ring(self, html: str) -> None:
         for name in ("all", "fails", "undecided", "holds", "differs"):
@@ -316,4 +311,4 @@ class TestReport:
 
     def test_worst_comes_first(self, html: str) -> None:
         order = list(re.findall(r'<tbody class="(\w+)', html))
-        assert order == sorted(order, key=["fails", "undecided", "holds"].index)
+        assert order == sorted(order, key=["fails", "holds", "undecided"].index)

@@ -162,13 +162,6 @@ def test_runs_repeat(small: Path) -> None:
     assert first.metric("groups.heavy.throughput_bps") == second.metric("groups.heavy.throughput_bps")
 
 
-def test_event_path_and_lazy_path_agree(small: Path) -> None:
-    from evenflow import _core
-
-    core = ef.load(small).core
-    assert _core.run(core, 3).record_hash == _core.run(core, 3, event_path=True).record_hash
-
-
 def test_a_records_hash_is_of_what_was_measured(small: Path) -> None:
     from evenflow import _core
 

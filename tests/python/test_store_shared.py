@@ -14,9 +14,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from conftest import FAKE, spawn
+from conftest import FAKE, environment, spawn
 from evenflow.errors import StoreError
-from evenflow.run import locks
 from evenflow.run.store import Store
 from test_store import count, result
 
@@ -50,6 +49,7 @@ def until(true: Callable[[], object]) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow("several processes on one cache")
 @pytest.mark.parametrize("processes", [2, 4])
 def test_processes_on_one_study_compute_each_run_once(work: Path, processes: int) -> None:
     study(work, 90, 0.01)
@@ -67,6 +67,7 @@ def test_processes_on_one_study_compute_each_run_once(work: Path, processes: int
     assert list((work / "out" / "store" / "owners").iterdir()) == []
 
 
+@pytest.mark.slow("several processes on one cache")
 @posix
 def test_what_a_killed_process_had_claimed_is_taken_over(work: Path) -> None:
     study(work, 40, 0.2)
@@ -94,6 +95,7 @@ def test_what_a_killed_process_had_claimed_is_taken_over(work: Path) -> None:
     assert max(computed(log).values()) <= 2
 
 
+@pytest.mark.slow("several processes on one cache")
 @posix
 def test_a_stopped_process_keeps_what_it_claimed(work: Path) -> None:
     study(work, 8, 0.3)
@@ -110,6 +112,7 @@ def test_a_stopped_process_keeps_what_it_claimed(work: Path) -> None:
     assert Counter(computed(log).values()) == {1: 8}
 
 
+@pytest.mark.slow("several processes on one cache")
 def test_ctrl_c_gives_claims_back(work: Path) -> None:
     study(work, 30, 0.3)
     process = spawn("study", "f.toml", "--jobs", 2, fake=True, cwd=work)
@@ -148,80 +151,7 @@ def test_claims_end_with_their_owner(two: tuple[Store, Store]) -> None:
     assert b.claim(KEYS, 5).mine == KEYS[:5]
 
 
-def test_processes_begin_far_apart(work: Path, fake: ModuleType) -> None:
-    stores = [Store(work / "store") for _ in range(5)]
-    assert [store.start_at(1000) for store in stores] == [0, 500, 250, 750, 125]
-    stores[1].close()
-    assert Store(work / "store").start_at(1000) == 500
-
-
-@pytest.mark.parametrize("how", ["no flock on this system", "no flock on this filesystem"])
-def test_without_flock_an_owner_lives_as_long_as_it_touches_its_file(
-    work: Path, fake: ModuleType, monkeypatch: pytest.MonkeyPatch, how: str
-) -> None:
-    if how == "no flock on this system":
-        monkeypatch.setattr(locks, "fcntl", None)
-    else:
-
-        def refuse(*_: object) -> None:
-            raise OSError(38, "Function not implemented")
-
-        monkeypatch.setattr(locks.fcntl, "flock", refuse)
-    monkeypatch.setattr(locks, "SILENT_S", 0.6)
-    monkeypatch.setattr(locks, "BEAT_S", 0.1)
-    a, b = Store(work / "store"), Store(work / "store")
-    a.claim(KEYS, 2)
-    time.sleep(0.8)
-    assert b.claim(KEYS, 1).elsewhere == KEYS[:2]
-    assert a._owner is not None
-    a._owner._ended.set()  # as if the process had died
-    time.sleep(0.8)
-    assert b.claim(KEYS, 2).mine == KEYS[:2]
-
-
-def test_sweeping_takes_old_files_of_the_dead_alone(work: Path) -> None:
-    mine, living = locks.Owner(work / "owners"), locks.Owner(work / "owners")
-    about = living.path.read_bytes()
-    dead, young, partial = (living.path.with_name(name) for name in ("dead", "young", ".dead.part"))
-    partial = partial.with_suffix(locks.PARTIAL)
-    for path in (dead, young, partial):
-        path.write_bytes(about)
-    long_ago = time.time() - locks.LEFT_S - 60
-    for path in (dead, partial, living.path):
-        os.utime(path, (long_ago, long_ago))
-    mine.sweep()
-    assert sorted(path.name for path in mine.path.parent.iterdir()) == sorted([mine.id, living.id, "young"])
-
-
-@pytest.mark.parametrize("other", [".", "..", "../../x", "", "a b", "a\0", "é" * 8, "a" * 65])
-def test_an_owner_that_is_no_id_is_dead_and_buried_in_peace(work: Path, other: str) -> None:
-    mine = locks.Owner(work / "owners")
-    assert not mine.sees_alive(other)
-    mine.bury(other)
-    assert [path.name for path in mine.path.parent.iterdir()] == [mine.id]
-
-
-def test_a_mark_that_another_took_for_dead_is_given_back_in_peace(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without flock: who held it for longer than others wait finds its mark gone, and that is no error."""
-    monkeypatch.setattr(locks, "fcntl", None)
-    monkeypatch.setattr(locks, "SILENT_S", 0.0)
-    first, second = (locks.FileLock(work / "lock", lambda: 1.0) for _ in range(2))
-    with first.held(exclusive=True), second.held(exclusive=True):
-        pass
-    assert not list(work.glob("lock*"))
-
-
-def test_damage_ends_no_claim(two: tuple[Store, Store]) -> None:
-    """A process that finds its database replaced claims again what it computes."""
-    a, b = two
-    a.claim(KEYS, 2)
-    (a.folder / "runs.sqlite3").write_bytes(b"no database " * 500)
-    b._finalizer.detach()
-    c = Store(a.folder)
-    assert a.start_at(100) == 0
-    assert c.claim(KEYS, 1).elsewhere == KEYS[:2]
-
-
+@pytest.mark.slow("several processes on one cache")
 def test_a_reader_reads_while_others_write(work: Path) -> None:
     study(work, 150, 0.01)
     writers = [spawn("study", "f.toml", "--jobs", 2, "--out", f"o{i}", fake=True, cwd=work) for i in range(2)]
@@ -269,7 +199,7 @@ def test_a_damaged_run_is_computed_again_by_one_of_them(two: tuple[Store, Store]
     assert a.get(KEYS[0]) is None
     assert a.claim(KEYS, 1).mine == KEYS[:1]
     b.put(KEYS[0], "s", 1, result())
-    a._throw_away(KEYS[0])  # another process has put it anew: it stays
+    a._write(lambda: a._discard(KEYS[0], KEYS[0]))  # another process has put it again: it stays
     assert b.get(KEYS[0]) is not None
 
 
@@ -280,3 +210,30 @@ def test_a_store_that_can_only_be_read_is_not_claimed_from(work: Path, fake: Mod
     reader.read_only = True
     with pytest.raises(StoreError, match="can only be read"):
         reader.claim(KEYS, 1)
+
+
+@posix
+def test_the_end_of_a_forked_child_ends_no_claim_of_its_parent(work: Path, fake: ModuleType) -> None:
+    script = """
+import os, sys
+import fake_core
+fake_core.install()
+from evenflow.errors import StoreError
+from evenflow.store import Store
+store = Store("store")
+store.claim(["a" * 64], 1)
+child = os.fork()
+if child == 0:
+    try:
+        store.get("a" * 64)
+    except StoreError as error:
+        print(error)
+    store.close()
+    sys.exit(0)
+os.waitpid(child, 0)
+print(Store("store").claim(["a" * 64], 1).elsewhere == ["a" * 64])
+store.put_all([])
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=work, env=environment(), capture_output=True, text=True)
+    assert done.stderr == ""
+    assert done.stdout == "The store store was opened by another thread or process; open it here as well.\nTrue\n"

@@ -17,6 +17,7 @@ import pytest
 from conftest import FAKE, Cli, spawn
 from evenflow.errors import EvenflowError, Interrupted, UsageError
 from evenflow.record import Record
+from evenflow.run.scheduler import Scheduler
 from evenflow.scenario import Scenario
 from evenflow.store import Store, key_of
 from evenflow.study import BrokenRuns, Point, Precision, Progress, Study, Table, run_study
@@ -270,6 +271,7 @@ class TestBroken:
             assert "an index was out of bounds" in again.err
         assert ef.open(work / "out/fake").points() == [point.labels for point in points]  # results of the rest
 
+    @pytest.mark.slow("a study with all its figures")
     def test_with_json_the_document_is_of_the_rest(self, cli: Cli, fake_file: Path) -> None:
         fake_file.write_text("panic = [3]\n" + FAKE)
         done = cli("study", fake_file, "--replications", 4, "--json")
@@ -280,7 +282,7 @@ class TestBroken:
     def test_of_no_run(self, cli: Cli, fake_file: Path, work: Path) -> None:
         fake_file.write_text("broken = true\n" + FAKE)
         done = cli("study", fake_file, "--replications", 30, "--json")
-        assert (done.code, done.out) == (1, "")
+        assert (done.code, json.loads(done.out)["exit_code"]) == (1, 1)
         assert done.err.startswith("evenflow: 30 of 30 runs broke.\n")
         assert "… and 20 more" in done.err
         assert len(list((work / "out/store/failed").iterdir())) == 30
@@ -298,6 +300,7 @@ class TestBroken:
             run_study(study, precision=Precision(0.05))
         assert [run.seed for run in caught.value.table] == [1, 2, 3, 5, 6, 7, 8, 9, 10]
 
+    @pytest.mark.slow("several processes on one cache")
     def test_two_processes_do_not_wait_for_each_other(self, work: Path, fake_file: Path) -> None:
         fake_file.write_text("sleep = 0.05\npanic = [1, 11]\n" + FAKE)
         both = [spawn("study", fake_file, "--replications", 20, "--jobs", 1, fake=True, cwd=work) for _ in "ab"]
@@ -322,7 +325,7 @@ def test_a_study_whose_plan_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPa
 
 def test_a_study_is_planned_with_few_questions_to_its_store(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = 0
-    guard = Store._guard
+    guard = Store._do
 
     def counting(self: Store, work: Any) -> Any:
         nonlocal asked
@@ -332,8 +335,8 @@ def test_a_study_is_planned_with_few_questions_to_its_store(work: Path, monkeypa
     def stop(self: object, jobs: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Store, "_guard", counting)
-    monkeypatch.setattr(sys.modules[run_study.__module__]._Submission, "submit", stop)
+    monkeypatch.setattr(Store, "_do", counting)
+    monkeypatch.setattr(Scheduler, "submit", stop)
     with Store(work / "store") as store, pytest.raises(Interrupted):
         run_study(Study.from_scenario(scenario(), 20_000), store=store)
     assert asked < 100
@@ -347,13 +350,64 @@ def test_an_interrupted_study_that_kept_nothing_says_so(work: Path) -> None:
         run_study(Study.from_scenario(scenario(), 4), store=store, on_run=stop)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"store": "x"}, r"'x' is not a run store; write evenflow.Store\('x'\)"),
+        ({"executor": "dask-local:2"}, "'dask-local:2' is not an executor"),
+        ({"precision": 0.02}, r"0\.02 is not a precision; write Precision"),
+        ({"jobs": 0}, "0 jobs: a whole number of at least 1"),
+        ({"jobs": "3"}, "'3' jobs: a whole number of at least 1"),
+    ],
+)
+def test_wrong_options_are_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        run_study(Study.from_scenario(scenario(), 1), **options)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63, 1.5, "1", None])
+def test_a_seed_is_a_whole_number(seed: Any) -> None:
+    with pytest.raises(UsageError, match="a seed is a whole number from 0 to 9223372036854775807"):
+        Study([Point({}, scenario())], [1, seed])
+    with pytest.raises(UsageError, match="a seed is a whole number"):
+        ef.run(scenario(), seed)
+
+
+@pytest.mark.parametrize("count", [0, "3", 1.5])
+def test_replications_are_a_whole_number(count: Any) -> None:
+    with pytest.raises(UsageError, match=f"{count!r} replications: a whole number of at least 1"):
+        ef.study(scenario(), replications=count, store=False)
+
+
+def test_points_and_seeds_may_be_generators() -> None:
+    points = (Point({"n": n}, scenario()) for n in range(2))
+    table = run_study(Study(points, (seed for seed in (3, 4))))  # type: ignore[arg-type]
+    assert [run.seed for run in table] == [3, 4, 3, 4]
+    with pytest.raises(UsageError, match=r"A dict is not a point of a study; write Point\("):
+        Study([{}], [1])  # type: ignore[list-item]
+
+
+def test_a_generator_in_a_scenario_is_named() -> None:
+    for path in ("duration", "sweep.spread"):
+        with pytest.raises(UsageError, match=f"{path}: a scenario cannot hold a generator"):
+            ef.study(scenario(), settings={path: (n for n in (1,))}, store=False)
+
+
+def test_a_folder_may_stand_for_its_store(work: Path) -> None:
+    for folder in ("a", work / "a"):
+        ef.study(scenario(), replications=2, store=folder)
+    with Store(work / "a") as store:
+        assert len(store) == 2
+
+
 def test_a_foreign_engine_is_refused(fake: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     class Foreign(Executor):
-        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-            import dataclasses
-
+        def submit(self, fn: Any, /, runs: Any, *_: Any, **kwargs: Any) -> Future[Any]:
             future: Future[Any] = Future()
-            future.set_result(dataclasses.replace(fn(*args), engine="other"))
+            try:
+                fn(runs, "0123456789abcdef")
+            except EvenflowError as error:
+                future.set_exception(error)
             return future
 
     with pytest.raises(EvenflowError, match="another engine"):
@@ -377,6 +431,7 @@ def test_too_many_large_runs_at_once_names_the_jobs_that_fit(monkeypatch: pytest
         run_study(Study.from_scenario(scenario(first="memory = 4000\n")), jobs=4)
 
 
+@pytest.mark.slow("a study with all its figures")
 def test_exports(cli: Cli, fake_file: Path, work: Path) -> None:
     done = cli("study", fake_file, "--replications", 3)
     assert done.code == 0

@@ -136,11 +136,13 @@ SHORT = {
 LAWS = [law for name, family in FAMILIES.items() for law in family(0.2) if SHORT[name](law)]
 
 
+@pytest.mark.slow("long runs beside theory", only="CUBIC response|RED's")
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: f"{law.name}, {', '.join(map(str, law.point.values()))}")
 def test_evenflow_obeys_the_law(law: Law) -> None:
     assert law.predicted.accepts(law.measured(SEEDS, LEVEL)), law.metric
 
 
+@pytest.mark.slow("long runs beside theory", only="20|45|90")
 @pytest.mark.parametrize("law", list(conex_laws.empty_buckets(0.5)), ids=lambda law: f"{law.name}, {law.point['r']}")
 def test_what_passes_an_empty_bucket(law: Law) -> None:
     """Reports at r, by a meter behind the policer, and packets at r/p."""
@@ -153,6 +155,7 @@ def test_a_bucket_that_charges_on_arrival_lets_other_reports_pass() -> None:
     assert conex_laws.reports_passed(on_arrival.run(1)) < 0.8 * 20
 
 
+@pytest.mark.slow("long runs beside theory")
 def test_marks_of_a_heavy_user_of_figure_20() -> None:
     """133 packets a second, of which a ninth is marked."""
     (law,) = conex_laws.figure_20(0.2)

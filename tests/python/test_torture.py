@@ -12,7 +12,8 @@ from conftest import ROOT, environment
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks, and puts a shim under glibc: run it on Linux")
 
 
-@pytest.mark.parametrize("part", ["share", "kills", "engines", "races", "flips", "io", "power"])
+@pytest.mark.slow("shares, kills and damages caches")
+@pytest.mark.parametrize("part", ["share", "kills", "engines", "races", "flips", "folders", "io", "power"])
 def test_a_few_tries(part: str) -> None:
     if part in ("io", "power") and shutil.which("cc") is None:
         pytest.skip("needs a C compiler; on Debian and Ubuntu: apt-get install gcc libc6-dev")

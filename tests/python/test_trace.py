@@ -81,6 +81,7 @@ def test_files(tmp_path: Path) -> None:
     )
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
+    saved.seal(tmp_path, saved.RECORD, saved.run_head(record), files)
     again = ef.open(tmp_path)
     assert isinstance(again, ef.Record)
     assert again.trace().equals(record.trace())

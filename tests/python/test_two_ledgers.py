@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
-from conftest import Cli
+from conftest import Cli, announce
 from evenflow import papers
 from evenflow.papers import reproduce
 from test_options import PAPER
@@ -25,10 +23,7 @@ LEDGER = {
 
 @pytest.fixture
 def _open_paper(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    module = ModuleType("evenflow.papers.open")
-    module.PAPER = PAPER  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "evenflow.papers.open", module)
-    monkeypatch.setitem(papers.TITLES, "open", "An open paper")
+    announce(monkeypatch, PAPER)
     monkeypatch.setattr(papers, "folder", lambda key: tmp_path / key)
 
 

@@ -14,8 +14,11 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
+import evenflow as ef
+import polars as pl
 import pytest
 from conftest import SMALL, Cli, environment
+from evenflow import cli as commands
 from evenflow.cli import plotting
 from evenflow.cli.base import stem
 from evenflow.errors import ScenarioError, UsageError
@@ -24,7 +27,7 @@ from evenflow.run.files import csv_bytes
 from evenflow.scenario import paths, sweep
 from evenflow.scenario.outline import Outline, Source, Way
 from evenflow.scenario.scenario import Scenario, parse_setting
-from evenflow.show import pictures
+from evenflow.show import pictures, view
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -50,7 +53,7 @@ def base(work: Path) -> Path:
 def refused(cli: Cli, *arguments: object) -> str:
     done = cli(*arguments)
     assert done.code in (1, 2), done
-    assert done.out == ""
+    assert json.loads(done.out)["exit_code"] == done.code if "--json" in arguments else done.out == ""
     assert "defect" not in done.err
     assert len(done.err) < 2000
     assert all(character == "\n" or character.isprintable() for character in done.err)
@@ -69,7 +72,7 @@ def refused(cli: Cli, *arguments: object) -> str:
         ('"links.l.delay" = [1979-05-27T07:32:00Z]', 'sweep."links.l.delay"[0]: a date'),
         ('"groups.g.users" = [inf, nan]', 'sweep."groups.g.users"[0]: inf is not'),
         ('cases.x.one = { "duration" = 1979-05-27 }', "sweep.cases.x.one.duration: a date"),
-        (f'"groups.g.users" = [0x{"f" * 6000}]', "24,000 bits is beyond"),
+        (f'"groups.g.users" = [0x{"f" * 6000}]', "24,000 bits is too large"),
     ],
 )
 def test_odd_values_in_a_sweep(cli: Cli, base: Path, command: str, sweep: str, says: str) -> None:
@@ -210,6 +213,7 @@ def test_long_names_do_not_fill_the_screen(cli: Cli, base: Path) -> None:
 HOSTILE = "\x1b[31mred\x07 \x9b2J \u202egnp"
 
 
+@pytest.mark.slow("draws all figures of a study")
 def test_control_characters_of_titles_and_labels_do_nothing(cli: Cli, work: Path) -> None:
     name = json.dumps(HOSTILE)
     text = SMALL.replace('title = "Two users at one link"', f"title = {name}")
@@ -234,14 +238,16 @@ def test_a_file_without_end(cli: Cli, base: Path, monkeypatch: pytest.MonkeyPatc
                 file.truncate(2**40)
         done = cli("run", name)
         assert done.code == 2
-        assert name == "/dev/null" or f"{name}: 1 error\n  is longer than 64 MiB; no scenario is." in done.err
+        assert (
+            name == "/dev/null" or f"{name}: 1 error\n  is longer than 64 MiB, the largest scenario file." in done.err
+        )
 
 
 def test_pipes(cli: Cli, base: Path, work: Path) -> None:
     os.mkfifo("pipe.toml")
     done = cli("run", "pipe.toml")
     assert done.code == 2
-    assert "is a pipe that nobody writes to" in done.err
+    assert "is an empty pipe" in done.err
     read, write = os.pipe()
     threading.Timer(0.3, lambda: (os.write(write, base.read_bytes()), os.close(write))).start()
     done = cli("check", f"/dev/fd/{read}")
@@ -262,6 +268,7 @@ def test_a_panic_outside_of_runs_is_a_sentence(cli: Cli, base: Path, monkeypatch
     assert done.err.startswith("evenflow: A defect of Evenflow: PanicException: called `Result::unwrap()`")
 
 
+@pytest.mark.slow("starts processes", only="^(?!.*command0-more1)")
 @pytest.mark.parametrize(
     "more",
     [
@@ -323,6 +330,7 @@ def test_which_texts_are_formulas() -> None:
     assert frame["t"].to_list()[6:10] == ["-5", "+5 ms", "-2e-3 Mbit/s", "a=b"]
 
 
+@pytest.mark.slow("draws all figures of a run", only="a\\$ and|frac")
 @pytest.mark.parametrize("name", [r"$\frac$", "$x", "$a$ and $b$", r"\$", "_^{", "%", "<b>", "&amp;"])
 def test_mathematics_in_labels_is_text(cli: Cli, work: Path, name: str) -> None:
     quoted = json.dumps(name)
@@ -543,3 +551,88 @@ def test_a_backend_that_matplotlib_does_not_know(work: Path, backend: str) -> No
         text=True,
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+# --- Names, settings and limits of the surroundings ----------------------------------------------------------------
+
+ODD = "a\x1b[31m\u202eb"
+
+
+@pytest.mark.parametrize("command", [("run", "--plot"), ("study", "--replications", "1"), ("trace",)])
+def test_names_of_files_do_nothing_to_the_terminal(cli: Cli, work: Path, command: tuple[str, ...]) -> None:
+    (work / f"{ODD}.toml").write_text(SMALL, encoding="utf-8")
+    done = cli(command[0], f"{ODD}.toml", *command[1:])
+    assert done.code == 0
+    assert "a\\x1b[31m\\x202eb" in done.out
+    assert not re.search("[\x1b\u202e]", done.out + done.err)
+
+
+def test_messages_of_the_python_api_have_no_control_characters(work: Path) -> None:
+    scenario = ef.Scenario(tomllib.loads(SMALL))
+    record = scenario.run(1)
+    for call in (
+        lambda: ef.load(f"{ODD}.toml"),
+        lambda: ef.open(ODD),
+        lambda: record.metric(ODD),
+        lambda: record.arrays(ODD),
+        lambda: ef.describe(ODD),
+        lambda: scenario.set(f'links."{ODD}".rate', "1 Mbit/s").check(),
+        lambda: scenario.set("links.bottleneck.rate", ODD).check(),
+    ):
+        with pytest.raises((ef.EvenflowError, KeyError)) as caught:
+            call()
+        assert re.search(r"\\(x1b|u001B)\[31m", str(caught.value))
+        assert not re.search("[\x1b\u202e]", str(caught.value))
+
+
+def test_direction_marks_of_titles_are_not_in_pages_and_tables(work: Path) -> None:
+    scenario = ef.Scenario(tomllib.loads(SMALL)).set("title", "a\u202eb").set("sweep", {"groups.heavy.users": [1]})
+    frame = pl.DataFrame({"a\u2066": ["x\u202ey", "Persian \u0645\u06cc\u200c\u062f"]})
+    text = csv_bytes(frame).decode()
+    assert text == "a\\x2066\nx\\x202ey\nPersian \u0645\u06cc\u200c\u062f\n"
+    assert "\u202e" not in view.page(scenario.unset("sweep").run(1))
+
+
+def test_a_tilde_is_the_home_folder(cli: Cli, small: Path, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (work / "home").mkdir()
+    monkeypatch.setenv("HOME", str(work / "home"))
+    monkeypatch.setenv("EVENFLOW_STORE", "~/kept")
+    assert cli("study", small, "--replications", 1, "--out", "~/out").code == 0
+    assert {path.name for path in (work / "home").iterdir()} == {"kept", "out"}
+    assert not (work / "~").exists()
+    done = cli("run", small, "--out", "~no-such-user/out")
+    assert done.code == 2
+    assert "there is no such home folder" in done.err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="limits of other systems differ: run it on Linux")
+@pytest.mark.parametrize(
+    ("memory", "files", "says"),
+    [
+        (410_000_000, -1, "may use 410 MB of address space: raise the limit (ulimit -v)."),
+        (-1, 12, "may open 12 files: raise the limit (ulimit -n)."),
+        (-1, 1024, "A defect of Evenflow"),
+    ],
+)
+def test_a_limit_of_the_process_is_no_defect(
+    cli: Cli, small: Path, monkeypatch: pytest.MonkeyPatch, memory: int, files: int, says: str
+) -> None:
+    limits = {commands.resource.RLIMIT_AS: memory, commands.resource.RLIMIT_NOFILE: files}
+    monkeypatch.setattr(commands.resource, "getrlimit", lambda limit: (limits[limit], -1))
+
+    def broken(path: Path) -> Scenario:
+        raise ImportError(f"{path}: failed to map segment from shared object")
+
+    monkeypatch.setattr(Scenario, "load", broken)
+    done = cli("run", small)
+    assert done.code == 1
+    assert says in done.err
+    assert "failed to map segment" in done.err
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "two", ""])
+def test_a_number_of_threads_that_is_none(cli: Cli, small: Path, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POLARS_MAX_THREADS", value)
+    done = cli("study", small)
+    assert done.code == 2
+    assert f"POLARS_MAX_THREADS is “{value}”. Write a whole number from 1" in done.err

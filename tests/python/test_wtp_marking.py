@@ -11,17 +11,29 @@ from typing import Any
 import numpy as np
 import pytest
 from evenflow.claims import Claim, Verdict, judge, judge_claim
-from evenflow.papers.wtp import PAPER
-from evenflow.papers.wtp import network as net
-from evenflow.papers.wtp.choices import Options
-from evenflow.papers.wtp.marking import claims as cm
-from evenflow.papers.wtp.marking import measures as mm
-from evenflow.papers.wtp.marking import runs as em
-from evenflow.papers.wtp.marking.loads import LOADS, Line, LoadCurve, Mix, mixes, sweep
+from evenflow.paper import Experiment
 from evenflow.record import Record
-from evenflow.study import Run, Study, Table, run_study
+from evenflow.study import Point, Run, Study, Table, run_study
+from evenflow_papers.wtp import PAPER
+from evenflow_papers.wtp import experiments as ex
+from evenflow_papers.wtp import measures as mm
+from evenflow_papers.wtp import network as net
+from evenflow_papers.wtp.measures import Line, LoadCurve
+from evenflow_papers.wtp.network import Options
 
 USUAL = Options()
+LOADS: Sequence[Any] = ex.LOADS.paper
+BLOCK = (
+    *("fig08", "fig09", "fig10", "x-rtt", "x-lb", "x-red"),
+    *("x-bursts", "x-periods", "x-factors", "x-buffer", "x-low-load"),
+)
+
+
+def experiments(o: Options) -> list[Experiment]:
+    """Those of the block."""
+    return [it for it in ex.experiment.build(o) if it.id.removeprefix("wtp-") in BLOCK]
+
+
 CLAIMS = {n: c for c in PAPER.claims if 49 <= (n := int(c.id.rpartition("c")[2])) < 64 or 82 <= n < 92}
 Law = Callable[[float], tuple[float, float]]
 
@@ -70,35 +82,40 @@ def recorded(**series: tuple[Sequence[float], Sequence[float]]) -> Run:
 
 def test_a_mix_of_other_weights_has_the_same_sum_of_weights() -> None:
     # 8 connections of weights 1 and 6: 28; 28 of weight 1; 4.67 of weight 6
-    assert Mix("1 and 6", (1.0, 6.0)).count(8) == 8
-    assert Mix("1", (1.0,)).count(8) == 28
-    assert Mix("6", (6.0,)).count(8) == 5
-    assert [m.words for m in mixes(Options(mixture="separate"))] == ["1", "6"]
+    assert net.count("1 and 6", 8) == 8
+    assert net.count("1", 8) == 28
+    assert net.count("6", 8) == 5
+    assert net.mixes(Options(mixture="separate")) == ("1", "6")
 
 
 def test_a_place_is_half_of_each_weight_with_factor_and_gain() -> None:
-    (place,) = sweep(USUAL, net.virtual_queue(USUAL), net.PI, (8,), gain=1.0, factor=2.0, rtt_ms=400.0)
+    (place,) = ex.sweep(net.other_trip, (8,), marker=net.VQ, rtt_ms=400.0)(USUAL, "quick")
     groups = place.scenario.tree["groups"]
     assert {name: (g["users"], g["weight"]) for name, g in groups.items()} == {"light": (4, 2.0), "heavy": (4, 12.0)}
     assert groups["light"]["tcp"]["congestion_control"]["gain"] == 1.0
-    assert place.labels == {"weights": "1 and 6", "n": 8}
+    assert place.labels == {"marker": net.VQ, "rtt_ms": 400.0, "weights": "1 and 6", "n": 8}
 
 
 @pytest.mark.parametrize("mixture", ["half", "separate"])
 @pytest.mark.parametrize("scale", ["quick", "paper"])
 def test_points_are_told_apart_by_their_labels(scale: Any, mixture: str) -> None:
-    for experiment in em.experiments(Options(mixture=mixture)):
+    for experiment in experiments(Options(mixture=mixture)):
         labels = [tuple(sorted(point.labels.items())) for point in experiment.points(scale)]
         assert len(set(labels)) == len(labels), experiment.id
         assert experiment.caption.endswith(".")
 
 
 def test_round_trips_keep_gain_and_weights_per_second() -> None:
-    for point in em.x_rtt("quick", USUAL):
+    for point in points("x-rtt"):
         factor = float(point.labels["rtt_ms"]) / 200
         heavy = point.scenario.tree["groups"]["heavy"]
         assert heavy["weight"] == 6 * factor
         assert heavy["tcp"]["congestion_control"]["gain"] == 0.5 * factor
+
+
+def points(name: str) -> Sequence[Point]:
+    """Of an experiment at scale quick."""
+    return next(it for it in experiments(USUAL) if it.id == f"wtp-{name}").points("quick")
 
 
 # --- curves ---
@@ -176,22 +193,22 @@ def test_the_effect_of_the_virtual_buffer(sign: int, expected: str) -> None:
     def law(buffer: float) -> Law:
         return lambda n: (0.7 + 0.0055 * n, 0.3 + (2 + sign * buffer / 100) * (0.7 + 0.0055 * n - 0.87))
 
-    curves = [({"theta": 0.95, "buffer": float(b)}, law(b)) for b in em.BUFFERS]
+    curves = [({"theta": 0.95, "buffer": float(b)}, law(b)) for b in ex.BUFFERS]
     for number in (85, 86, 87):
         assert verdict(number, fig10=table(curves)) == expected
 
 
 def test_footnote_5_bit_for_bit_and_not_otherwise() -> None:
-    one, two = em.x_factors("quick", USUAL)[:2]
+    one, two = points("x-factors")[:2]
     assert verdict(89, x_factors=run_study(Study([one, two], [1]), jobs=1)) == "holds"
-    other = next(p for p in em.x_factors("quick", USUAL) if p.labels["buffer"] != one.labels["buffer"])
+    other = next(p for p in points("x-factors") if p.labels["buffer"] != one.labels["buffer"])
     unlike = type(two)(two.labels, other.scenario)
     assert verdict(89, x_factors=run_study(Study([one, unlike], [1]), jobs=1)) == "fails"
 
 
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=lambda c: c.id)
 def test_a_claim_says_what_it_is(claim: Claim) -> None:
-    assert set(claim.experiments) <= {e.id for e in em.experiments(USUAL)}
+    assert set(claim.experiments) <= {e.id for e in experiments(USUAL)}
     assert claim.statement.endswith(".")
     assert claim.level == 0.90
 
@@ -206,7 +223,7 @@ def test_all_claims_of_the_block_are_there() -> None:
 def test_marking_periods_and_their_length() -> None:
     # two periods in the window: 61 to 63 and 70 to 71; one before it does not count
     run = recorded(
-        **{mm.MARKING_SERIES.replace(".", "__"): ([59, 60.5, 61, 62, 63, 70, 71, 80], [1, 0, 1, 1, 0, 1, 0, 0])}
+        **{net.MARKING_SERIES.replace(".", "__"): ([59, 60.5, 61, 62, 63, 70, 71, 80], [1, 0, 1, 1, 0, 1, 0, 0])}
     )
     assert mm.marking_periods(run) == (2, 3.0)
     assert mm.periods_per_s(run) == pytest.approx(2 / 120)
@@ -215,22 +232,22 @@ def test_marking_periods_and_their_length() -> None:
 
 def test_arrivals_in_slots() -> None:
     # packets of 1000 B: 0 and 2 in turn, variance 1 · 4/3, mean 1
-    run = recorded(**{mm.ARRIVED_SERIES.replace(".", "__"): ([50, 61, 62, 63, 64], [9000, 0, 2000, 0, 2000])})
-    assert mm.arrival_variance(USUAL)(run) == pytest.approx(4 / 3)
-    assert mm.arrival_dispersion(USUAL)(run) == pytest.approx(4 / 3)
+    run = recorded(**{net.ARRIVED_SERIES.replace(".", "__"): ([50, 61, 62, 63, 64], [9000, 0, 2000, 0, 2000])})
+    assert mm.arrival_variance(run, USUAL) == pytest.approx(4 / 3)
+    assert mm.dispersion(run, USUAL) == pytest.approx(4 / 3)
 
 
 def test_response_is_measured_from_the_same_run_without_the_step() -> None:
     times = np.arange(1, 1801) / 10
     swing = 0.1 + 0.05 * np.sin(times)
-    name = mm.PROBABILITY_SERIES.replace(".", "__")
+    name = net.PROBABILITY_SERIES.replace(".", "__")
     # 0.1 more from 102 s on: the mean over the last second has come half of the way half a second later
     stepped = recorded(**{name: (times, swing + 0.1 * (times > 102.01))})
     assert mm.response_s(stepped, recorded(**{name: (times, swing)})) == pytest.approx(2.5, abs=0.11)
 
 
 def test_the_backlog_is_that_after_the_step() -> None:
-    run = recorded(**{mm.QUEUE_SERIES.replace(".", "__"): ([99, 101, 109, 111], [50, 7, 9, 40])})
+    run = recorded(**{net.QUEUE_SERIES.replace(".", "__"): ([99, 101, 109, 111], [50, 7, 9, 40])})
     assert mm.backlog(run) == 9
 
 
@@ -250,12 +267,17 @@ def test_figure_8_tells_the_folded_branch_and_saturated_points_apart() -> None:
         for f in (net.PI, net.IPD)
     ]
     runs = table(curves, seeds=(1, 2))
-    experiment = em.experiments(USUAL)[0]
+    experiment = experiments(USUAL)[0]
     assert experiment.figure is not None
     assert experiment.data is not None
-    drawn = experiment.figure(runs)
-    a = drawn.axes[0]
-    assert any(line.get_linestyle() == ":" for line in a.get_lines())
+    a = experiment.figure(runs).panels[0]
+    assert [line.words for line in a.lines] == [
+        "RED",
+        "RED, fewer than eight connections",
+        "virtual queue",
+        "load-based",
+    ]
+    assert len({line.dash for line in a.lines[:2]}) == 2
     frame = experiment.data(runs)
     assert frame.height == len(LOADS) * 6
     assert {"rho", "rho_lo", "p_hi", "runs"} <= set(frame.columns)
@@ -264,22 +286,28 @@ def test_figure_8_tells_the_folded_branch_and_saturated_points_apart() -> None:
 def test_deviations_name_claims_that_there_are() -> None:
     known = {int(claim.id.rpartition("c")[2]) for claim in PAPER.claims}
     for deviation in PAPER.deviations:
+        assert isinstance(deviation.sensitivity, str)
         assert {int(n) for n in re.findall(r"\bc(\d{2,3})\b", deviation.sensitivity)} <= known, deviation.id
 
 
-def test_what_no_curve_reaches_is_open_and_not_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    # round trips of 100 and 200 ms: RED from 0.9 on and from 0.82 on, so that neither 0.80 nor 0.85 has both
-    reds = (curve([0.9, 0.95], [0.2, 0.3]), curve([0.82, 0.95], [0.2, 0.3]))
-    wide = (curve([0.7, 0.9], [0.2, 0.4]), curve([0.7, 0.9], [0.21, 0.42]))
+def trips(reds: Mapping[float, Law], others: Mapping[float, Law]) -> Table:
+    """Curves by round trip under RED, and under the other two markers."""
+    laws = {net.RED: reds, net.VQ: others, net.LB: dict.fromkeys(others, others[100.0])}
+    return table([({"marker": m, "rtt_ms": rtt}, law) for m, its in laws.items() for rtt, law in its.items()])
 
-    def steps_of(data: Any, o: Options, marker: str) -> list[tuple[str, LoadCurve, LoadCurve]]:
-        shorter, longer = reds if marker == cm.RED else wide if marker == cm.VQ else (wide[0], wide[0])
-        return [(marker, shorter, longer)]
 
-    monkeypatch.setattr(cm, "_rtt_steps", steps_of)
-    checks = CLAIMS[59].literal({})
-    assert len(checks) == 6
-    red = [c for c in checks if c.label.startswith("RED")]
+def law(start: float, factor: float = 1.0) -> Law:
+    """From a utilisation on, with a probability that rises along it."""
+    return lambda n: (start + (0.95 - start) * n / 50, factor * (0.2 + n / 100))
+
+
+def test_what_no_curve_reaches_is_open_and_not_left_out() -> None:
+    # RED from 0.9 on with 100 ms, so that neither 0.80 nor 0.85 has a partner
+    reds = {100.0: law(0.9), 200.0: law(0.7), 400.0: law(0.7)}
+    found = trips(reds, dict.fromkeys(reds, law(0.7)))
+    checks = CLAIMS[59].literal({"wtp-x-rtt": found})
+    assert len(checks) == 12
+    red = [c for c in checks if c.label.startswith("RED, 100 → 200")]
     assert [np.isnan(np.asarray(c.values)).all() for c in red] == [True, True]
     assert judge(checks, scale="paper", paper_runs=1).verdict is Verdict.UNDECIDED
 
@@ -287,20 +315,11 @@ def test_what_no_curve_reaches_is_open_and_not_left_out(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("rise", "expected"), [(1.05, ("holds", "holds")), (1.3, ("fails", "holds")), (0.95, ("fails", "fails"))]
 )
-def test_slightly_higher_is_higher_and_by_no_more_than_15_percent(
-    rise: float, expected: tuple[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def curves(factor: float) -> LoadCurve:
-        return LoadCurve(
-            np.array([4.0, 8.0]), np.array([[0.7] * 3, [0.9] * 3]), factor * np.array([[0.2] * 3, [0.4] * 3])
-        )
-
-    flat = [("", curves(1), curves(1))]
-    monkeypatch.setattr(
-        cm, "_rtt_steps", lambda d, o, marker: flat if marker == cm.LB else [("", curves(1), curves(rise))]
-    )
+def test_slightly_higher_is_higher_and_by_no_more_than_15_percent(rise: float, expected: tuple[str, str]) -> None:
+    laws = {rtt: law(0.7, rise**step) for step, rtt in enumerate(ex.RTTS)}
+    data = {"wtp-x-rtt": trips(laws, laws)}
     found = [
-        judge(read({}), scale="paper", paper_runs=3).verdict
+        judge(read(data), scale="paper", paper_runs=10).verdict
         for read in (CLAIMS[59].literal, CLAIMS[59].relaxed)
         if read
     ]

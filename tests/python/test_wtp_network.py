@@ -9,20 +9,24 @@ from typing import Any
 import pytest
 from evenflow.claims import Claim, judge_claim
 from evenflow.paper import Experiment
-from evenflow.papers.wtp import PAPER
-from evenflow.papers.wtp import network as net
-from evenflow.papers.wtp.choices import Options
-from evenflow.papers.wtp.sharing import runs as experiments_sharing
-from evenflow.papers.wtp.two_links import figures
-from evenflow.papers.wtp.two_links import runs as block
-from evenflow.papers.wtp.two_links.claims import rate_ratio
 from evenflow.plots import style, svg
 from evenflow.record import Record
 from evenflow.scenario import Scenario
+from evenflow.show.drawing import draw
 from evenflow.study import Point, Run, Study, Table, run_study
+from evenflow.values import Shown
+from evenflow_papers.wtp import PAPER
+from evenflow_papers.wtp import experiments as ex
+from evenflow_papers.wtp import measures as m
+from evenflow_papers.wtp import network as net
+from evenflow_papers.wtp.measures import rate_ratio
+from evenflow_papers.wtp.network import Options
 
 USUAL = Options()
-EXPERIMENTS: dict[str, Experiment] = {e.id.removeprefix("wtp-"): e for e in block.experiments(USUAL)}
+BLOCK = ("fig05", "fig06", "fig07", "tab01", "x-topology", "x-table", "x-theory")
+EXPERIMENTS: dict[str, Experiment] = {
+    name: e for e in ex.experiment.build(USUAL) if (name := e.id.removeprefix("wtp-")) in BLOCK
+}
 CLAIMS: dict[int, Claim] = {n: c for c in PAPER.claims if 26 <= (n := int(c.id.removeprefix("wtp-c"))) <= 48}
 SEEDS = range(1, 11)
 
@@ -43,20 +47,20 @@ def round_trips_ms(scenario: Scenario) -> dict[str, list[float]]:
 
 
 def test_round_trips_of_two_links() -> None:
-    both = block.uncorrected(USUAL, net.RED, 3, 100, shared=True)
+    both = net.per_round_trip(USUAL, net.RED, 3, 100, third=True)
     assert round_trips_ms(both) == {"one": [100.0], "both": [200.0], "two": [100.0]}
-    assert round_trips_ms(block.corrected(USUAL, net.RED, 3)) == {"one": [200.0], "both": [300.0]}
+    assert round_trips_ms(net.per_second(USUAL, net.RED, 3)) == {"one": [200.0], "both": [300.0]}
 
 
 def test_round_trips_of_three_links() -> None:
-    found = round_trips_ms(block.longer(USUAL, net.VQ, 2, shared=True))
+    found = round_trips_ms(net.topology(USUAL, net.SHARED, net.VQ, 2))
     assert found == {"one": [200.0], "two": [100.0], "three": [100.0], "all": [400.0]}
-    assert set(round_trips_ms(block.longer(USUAL, net.VQ, 2, shared=False))) == {"one", "all"}
+    assert set(round_trips_ms(net.topology(USUAL, net.CHAIN, net.VQ, 2))) == {"one", "all"}
 
 
 def test_a_spread_is_symmetric_and_leaves_every_delay_possible() -> None:
     wide = Options(rtt_spread=0.25)
-    for scenario in (block.longer(wide, net.LB, 2, shared=True), block.uncorrected(wide, net.LB, 2, 200, shared=True)):
+    for scenario in (net.topology(wide, net.SHARED, net.LB, 2), net.per_round_trip(wide, net.LB, 2, 200, third=True)):
         scenario.check()
         for rtts in round_trips_ms(scenario).values():
             middle = sum(rtts) / len(rtts)
@@ -65,11 +69,11 @@ def test_a_spread_is_symmetric_and_leaves_every_delay_possible() -> None:
 
 
 def test_weights_in_proportion_to_the_round_trip() -> None:
-    weights = {n: g.get("weight", 1) for n, g in block.corrected(USUAL, net.RED, 4).tree["groups"].items()}
+    weights = {n: g.get("weight", 1) for n, g in net.per_second(USUAL, net.RED, 4).tree["groups"].items()}
     assert weights == {"one": 1, "both": 6.0}  # 300 ms over 200 ms, times r
-    longer = block.longer(USUAL, net.RED, 4, shared=True).tree["groups"]
+    longer = net.topology(USUAL, net.SHARED, net.RED, 4).tree["groups"]
     assert {n: g.get("weight", 1) for n, g in longer.items()} == {"one": 1, "two": 0.5, "three": 0.5, "all": 8.0}
-    assert block.uncorrected(USUAL, net.RED, 4, 200, shared=False).tree["groups"]["both"]["weight"] == 4
+    assert net.per_round_trip(USUAL, net.RED, 4, 200, third=False).tree["groups"]["both"]["weight"] == 4
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -91,7 +95,7 @@ def test_equal_settings_share_their_runs() -> None:
     assert hashes("tab01") == hashes("fig07", marker=net.RED, r=1)
     for figure in ("fig05", "fig06", "fig07"):
         assert hashes("x-theory", figure=figure) == hashes(figure)
-    (fig03,) = (e for e in experiments_sharing.experiments(USUAL) if e.id == "wtp-fig03")
+    (fig03,) = (e for e in ex.experiment.build(USUAL) if e.id == "wtp-fig03")
     third = {p.scenario.hash for p in fig03.points("paper")}
     assert len(hashes("x-theory", figure="fig03") & third) == 30
     assert len(EXPERIMENTS["tab01"].seeds("paper")) == 100
@@ -138,9 +142,9 @@ def figure_five(ratio: Mapping[str, Any]) -> Table:
                 {"rtt12_ms": rtt, "marker": marker, "r": r},
                 {"x": {"one": 1.0, "both": ratio[marker](r, rtt / (rtt + 100))}, "p23": 0.05 * (marker == net.LB)},
             )
-            for rtt in block.RTTS_MS
+            for rtt in ex.RTTS_MS
             for marker in net.MARKERS
-            for r in block.RATIOS
+            for r in ex.RS.paper
         ]
     )
 
@@ -227,7 +231,7 @@ def test_table_one_otherwise() -> None:
 
 def test_other_networks_by_hand() -> None:
     def one_point(r: float, x: float, p_one: float, p_both: float) -> Table:
-        labels = {"topology": block.NARROW, "marker": net.RED, "r": r}
+        labels = {"topology": net.NARROW, "marker": net.RED, "r": r}
         return table([(labels, {"x": {"one": 1.0, "both": x}, "p_one": p_one, "p_both": p_both})])
 
     # 4 · 0.05 / 0.1 = 2
@@ -248,6 +252,7 @@ def few(name: str) -> Table:
     return run_study(Study(points, [1, 2]), store=None)
 
 
+@pytest.mark.slow("draws figures", only="fig0[567]|x-topology")
 @pytest.mark.parametrize("name", ["fig05", "fig06", "fig07", "tab01", "x-table", "x-topology"])
 def test_figures_and_tables(name: str) -> None:
     experiment = EXPERIMENTS[name]
@@ -255,7 +260,7 @@ def test_figures_and_tables(name: str) -> None:
     assert experiment.figure is not None
     assert experiment.data is not None
     with style():
-        assert svg(experiment.figure(found)).startswith("<?xml")
+        assert svg(draw(experiment.figure(found))).startswith("<?xml")
     data = experiment.data(found)
     assert data.height == (6 if name == "tab01" else len(found.points()))
     if name == "tab01":
@@ -277,16 +282,17 @@ def test_theory_beside_runs() -> None:
     ]
     found = run_study(Study(points, [1, 2]), store=None)
     with style():
-        assert svg(experiment.figure(found)).startswith("<?xml")
-    pairs = figures.pairs(lambda labels: block.by_labels(USUAL, "", labels), found)
-    assert {p.group for p in pairs} == {"light", "heavy", "one", "two", "both"}
+        assert svg(draw(experiment.figure(found))).startswith("<?xml")
+    shown = Shown("wtp", {"wtp-x-theory": found}, "x-theory", USUAL)
+    off = [(at, abs(value)) for at, value in ex.differences(shown)]
+    assert {at["group"] for at, _ in off} == {"light", "heavy", "one", "two", "both"}
     # Load-based marking has its price in closed form. Windows of 5 to 10 packets cost a tenth to a twentieth when they
     # are sent in whole packets.
-    worst = {column: figures.largest(pairs, column) or 0.0 for column in figures.COLUMNS_OF_THEORY}
-    assert 0 < worst[figures.CORRECTED] < 0.06
-    assert 0.05 < worst[figures.PURE] < 0.15
+    worst = {name: max(v for at, v in off if at["column"] == name) for name in (m.PURE, m.CORRECTED)}
+    assert 0 < worst[m.CORRECTED] < 0.06
+    assert 0.05 < worst[m.PURE] < 0.15
 
 
 def test_a_curve_that_nobody_measured_is_left_out() -> None:
-    odd = block.corrected(Options(packet=1500), net.RED, 2)
-    assert figures.expected(odd) is None
+    odd = net.per_second(Options(packet=1500), net.RED, 2)
+    assert not m.expected(odd)

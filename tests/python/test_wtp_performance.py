@@ -11,21 +11,39 @@ from typing import Any
 import numpy as np
 import pytest
 from evenflow.claims import Claim, Verdict, judge_claim
-from evenflow.lab import Lab
-from evenflow.papers.wtp import PAPER
-from evenflow.papers.wtp import network as net
-from evenflow.papers.wtp.choices import DEVIATIONS, OPTIONS, Options
-from evenflow.papers.wtp.performance import measures as perf
-from evenflow.papers.wtp.performance.claims import distance, law_slope, local_slope
-from evenflow.papers.wtp.performance.runs import experiments, multcp_as, population
+from evenflow.paper import Experiment
 from evenflow.record import Record
 from evenflow.stats import mean_interval
 from evenflow.study import Point, Run, Study, Table, run_study
+from evenflow.values import Metric, Shown, Values
+from evenflow_papers.wtp import PAPER
+from evenflow_papers.wtp import experiments as ex
+from evenflow_papers.wtp import measures as perf
+from evenflow_papers.wtp import network as net
+from evenflow_papers.wtp.measures import distance
+from evenflow_papers.wtp.network import Options
 
 USUAL = Options()
 SEEDS = range(1, 11)
+MIXED = "weights 1 and 6"
 NUMBERS = (*range(64, 82), *range(92, 100), 106)
 BY_NUMBER = {n: found for found in PAPER.claims if (n := int(found.id.removeprefix("wtp-c"))) in NUMBERS}
+
+
+def experiments(o: Options) -> list[Experiment]:
+    """Those of the block."""
+    return [it for it in ex.experiment.build(o) if it.id[4:] in ("tab02", "x-load", "fig11", "x-multcp")]
+
+
+def shown(**tables: Table) -> Shown:
+    """Finished experiments, the first one meant."""
+    return Shown("wtp", {f"wtp-{name}": it for name, it in tables.items()}, next(iter(tables)), USUAL)
+
+
+def one(values: Values, it: Shown) -> Any:
+    """The only value."""
+    ((_, value),) = values.cells(it)
+    return value
 
 
 def link_run(labels: Mapping[str, Any], point: int, seed: int, rho: float, p: float, **delays_ms: float) -> Run:
@@ -44,7 +62,7 @@ def table2(rows: Mapping[str, Sequence[tuple[int, float, float, tuple[float, flo
     runs = []
     points = [(name, *at) for name, found in rows.items() for at in found]
     for point, (name, n, rho, p, (mean, longest, sd)) in enumerate(points):
-        labels = {"marker": name, "mix": perf.MIXED, "n": n}
+        labels = {"marker": name, "mix": MIXED, "n": n}
         for seed in SEEDS:
             noise = 1 + 1e-3 * (seed - 5.5)
             runs.append(link_run(labels, point, seed, rho, p, mean=mean * noise, max=longest * noise, sd=sd * noise))
@@ -53,7 +71,7 @@ def table2(rows: Mapping[str, Sequence[tuple[int, float, float, tuple[float, flo
 
 def flat(**cells: tuple[float, float, float]) -> Table:
     """Each row at the one N that reaches 0.90."""
-    names = dict(zip(("red5", "red3", "vq", "lb"), perf.ROWS, strict=True))
+    names = dict(zip(("red5", "red3", "vq", "lb"), net.ROWS, strict=True))
     return table2({names[key]: [(20, 0.9, 0.3, found)] for key, found in cells.items()})
 
 
@@ -77,29 +95,34 @@ def test_every_claim_of_the_block_is_there_once() -> None:
 # --- Where a row is read --------------------------------------------------------------------------------------------
 
 
+def read_at(found: Table) -> object:
+    """The number of connections at which the only row is read."""
+    ((labels, _),) = perf.at_load(perf.RHO, places=True).cells(shown(tab02=found))
+    return labels["n"]
+
+
 def test_a_row_is_read_on_the_branch_where_load_and_marks_grow_together() -> None:
     """0.90 is met at N = 6, exactly, and again near N = 24: the second counts."""
     folded = [(4, 0.99), (6, 0.90), (12, 0.86), (20, 0.888), (24, 0.901), (28, 0.911)]
-    lab = Lab(table2({perf.RED_5: [(n, rho, n / 80, (1.0, 2.0, 1.0)) for n, rho in folded]}))
-    assert perf.operating_point(lab, marker=perf.RED_5, mix=perf.MIXED) == 24
+    found = table2({net.RED_5: [(n, rho, n / 80, (1.0, 2.0, 1.0)) for n, rho in folded]})
+    assert read_at(found) == 24
 
 
 def test_a_marker_that_never_runs_so_low_is_read_at_its_least_utilisation() -> None:
-    lab = Lab(table2({perf.RED_3: [(n, rho, 0.1, (1.0, 2.0, 1.0)) for n, rho in ((4, 0.95), (8, 0.92), (16, 0.96))]}))
-    assert perf.operating_point(lab, marker=perf.RED_3, mix=perf.MIXED) == 8
+    found = table2({net.RED_3: [(n, rho, 0.1, (1.0, 2.0, 1.0)) for n, rho in ((4, 0.95), (8, 0.92), (16, 0.96))]})
+    assert read_at(found) == 8
 
 
 def test_the_choice_of_n_looks_at_nothing_but_utilisation() -> None:
     scan = [(8, 0.80), (16, 0.86), (24, 0.903), (32, 0.93)]
     for delay in (1.0, 100.0):
-        lab = Lab(table2({perf.VQ: [(n, rho, 0.2, (delay * n, 2.0, 1.0)) for n, rho in scan]}))
-        assert perf.operating_point(lab, marker=perf.VQ, mix=perf.MIXED) == 24
+        assert read_at(table2({net.VQ_95: [(n, rho, 0.2, (delay * n, 2.0, 1.0)) for n, rho in scan]})) == 24
 
 
 def test_the_local_slope_is_that_of_p_over_utilisation() -> None:
     """p = 3 (ρ − 0.8), whatever N has to do with it."""
     scan = [(n, 0.84 + 0.005 * k, 3 * (0.04 + 0.005 * k), (1.0, 2.0, 1.0)) for k, n in enumerate((10, 12, 18, 30, 34))]
-    slope = local_slope(Lab(table2({perf.VQ: scan})), perf.VQ, perf.MIXED)
+    slope = one(perf.local_slope(net.VQ_95), shown(tab02=table2({net.VQ_95: scan})))
     assert slope == pytest.approx(np.full(10, 3.0), rel=1e-3)
 
 
@@ -164,8 +187,8 @@ def test_a_cells_note_follows_the_runs() -> None:
         )
         for mean in (13.45, 5.0)
     ]
-    assert "over what is measured: 2." in entries[0].literal.why
-    assert "over what is measured: 5.38." in entries[1].literal.why
+    assert "is 2 times ours" in entries[0].literal.why
+    assert "is 5.38 times ours" in entries[1].literal.why
 
 
 # --- Experiments ----------------------------------------------------------------------------------------------------
@@ -180,8 +203,8 @@ def test_no_two_points_of_an_experiment_have_the_same_labels(choice: dict[str, A
 
 
 def test_homogeneous_populations_have_the_weights_of_the_mixed_one() -> None:
-    for mix in (perf.MIXED, perf.ONES, perf.SIXES):
-        groups = population(mix, 12, net.wtp(USUAL))
+    for mix in net.MIXES:
+        groups = net.mixed(mix, net.count(mix, 24), net.wtp(USUAL))
         assert sum(group.count * group.weight for group in groups.values()) == 12 * 1 + 12 * 6
 
 
@@ -190,10 +213,10 @@ def test_table_2_and_its_extension_share_their_runs() -> None:
     assert tab02 <= x_load
 
 
-@pytest.mark.parametrize(("reaction", "kind"), [(perf.ECHO, "classic"), (perf.EVERY, "per-packet")])
+@pytest.mark.parametrize(("reaction", "kind"), [(net.ECHO, "classic"), (net.EVERY, "per-packet")])
 def test_multcp_s_reaction_does_not_depend_on_the_options(reaction: str, kind: str) -> None:
     for o in (USUAL, replace(USUAL, multcp_react="every-mark", multcp_feedback="classic")):
-        assert multcp_as(o, reaction)["ecn"] == kind
+        assert net.multcp(o, reaction)["ecn"] == kind
 
 
 # --- Fig. 11 --------------------------------------------------------------------------------------------------------
@@ -204,6 +227,7 @@ class Bins:
 
     def __init__(self, counts: Sequence[float]) -> None:
         self.counts = np.asarray(counts, dtype=np.float64)
+        self.json = {"window_s": [60.0, 180.0]}
 
     def series(self, name: str) -> tuple[np.ndarray, np.ndarray]:
         assert name == "links.bottleneck.arrived_bytes"
@@ -214,20 +238,20 @@ class Bins:
 def test_dispersion_is_variance_over_mean_behind_the_warm_up() -> None:
     """After 60 s, 1200 bins of 50 ms: 2, 4, 2, 4, … has mean 3 and variance 1 (n − 1: 2400 / 2399)."""
     run = Bins([1000.0] * 1200 + [2.0, 4.0] * 1200)
-    assert perf.dispersion(USUAL)(run) == pytest.approx(2400 / 2399 / 3)  # type: ignore[arg-type]
+    assert perf.dispersion(run, USUAL) == pytest.approx(2400 / 2399 / 3)  # type: ignore[arg-type]
 
 
 def test_poisson_arrivals_have_a_dispersion_of_one() -> None:
     counts = np.random.default_rng(1).poisson(60, 3600)
-    assert perf.dispersion(USUAL)(Bins(list(counts))) == pytest.approx(1.0, abs=0.1)  # type: ignore[arg-type]
+    assert perf.dispersion(Bins(list(counts)), USUAL) == pytest.approx(1.0, abs=0.1)  # type: ignore[arg-type]
 
 
 def test_a_ladder_compares_each_weight_with_weight_one() -> None:
     rates = {f"w{w}": {"throughput_bps": 1e5 * w**2} for w in range(1, 11)}
     labels = {"panel": "a", "control": net.MULTCP, "population": "C"}
-    lab = Lab(Table(Run(0, labels, seed, Record(json.dumps({"groups": rates}), "")) for seed in (1, 2)))
-    found = perf.ratio_curve(USUAL, lab, net.MULTCP, "C")
-    assert [float(values.mean()) for values in found.values()] == pytest.approx([w**2 for w in range(1, 11)])
+    found = Table(Run(0, labels, seed, Record(json.dumps({"groups": rates}), "")) for seed in (1, 2))
+    values = perf.R(control=net.MULTCP, population="C").cells(shown(fig11=found))
+    assert {at["r"]: float(v.mean()) for at, v in values} == pytest.approx({w: w**2 for w in range(1, 11)})
 
 
 def fig11(multcp: Mapping[int, float], wtp: Mapping[int, float], noise: float) -> Table:
@@ -254,38 +278,43 @@ def test_fairness_compares_distances_of_the_means() -> None:
 
 
 @pytest.fixture(scope="module")
-def laws() -> Lab:
+def laws() -> Shown:
     """A single connection at two marking probabilities, four seeds."""
     points = []
-    controls = [(net.WTP, "", net.wtp(USUAL)), (net.MULTCP, perf.EVERY, multcp_as(USUAL, perf.EVERY))]
+    controls = [(net.WTP, "", net.wtp(USUAL)), (net.MULTCP, net.EVERY, net.multcp(USUAL, net.EVERY))]
     for control, reaction, tcp in controls:
         for p in (0.04, 0.16):
             scenario = net.single_link(USUAL, net.constant(p), {"all": net.Connections(1, tcp, 2)})
             labels = {"panel": "c", "control": control, "reaction": reaction, "w": 2, "p": p}
             points.append(Point(labels, scenario))
-    return Lab(run_study(Study(points, [1, 2, 3, 4])))
+    return shown(law=run_study(Study(points, [1, 2, 3, 4])))
 
 
-def test_willingness_to_pay_follows_one_over_p(laws: Lab) -> None:
+def law_slope(laws: Shown, control: str) -> float:
+    """Slope of log rate over log p."""
+    return float(one(perf.mbps("all")(control=control).reduce("p", perf.log_slope), laws).mean())
+
+
+def test_willingness_to_pay_follows_one_over_p(laws: Shown) -> None:
     """Section 2: W = w / p; a window is sent by whole packets, so that the rate is (W − ½) / T."""
-    spot = laws.at(control=net.WTP, p=0.04)
+    rates = one(perf.mbps("all")(control=net.WTP, p=0.04), laws)
     expected = (2 / 0.04 - 0.5) / 0.2 * 8e-3
-    assert mean_interval(spot.of(perf.alone_mbps), 0.9).mean == pytest.approx(expected, rel=0.05)
-    assert float(law_slope(laws, net.WTP, "", 2).mean()) == pytest.approx(-1.0, abs=0.08)
+    assert mean_interval(rates, 0.9).mean == pytest.approx(expected, rel=0.05)
+    assert law_slope(laws, net.WTP) == pytest.approx(-1.0, abs=0.08)
 
 
-def test_multcp_that_counts_every_mark_follows_one_over_root_p(laws: Lab) -> None:
+def test_multcp_that_counts_every_mark_follows_one_over_root_p(laws: Shown) -> None:
     """Growth N a round trip balances W/2N for each of W p marks: W = N √(2 / p)."""
-    window = laws.at(control=net.MULTCP, p=0.04).of("groups.all.window_packets_mean")
+    window = one(Metric("groups.all.window_packets_mean")(control=net.MULTCP, p=0.04), laws)
     assert float(window.mean()) == pytest.approx(2 * (2 / 0.04) ** 0.5, rel=0.1)
-    assert float(law_slope(laws, net.MULTCP, perf.EVERY, 2).mean()) == pytest.approx(-0.5, abs=0.1)
+    assert law_slope(laws, net.MULTCP) == pytest.approx(-0.5, abs=0.1)
 
 
 def test_multcp_once_a_round_trip_has_a_window_with_the_square_of_its_weight() -> None:
     """With a mark in every round trip: growth N (1 − p), as marked ACKs give none, against one cut of W / 2N."""
-    tcp = multcp_as(USUAL, perf.EACH_OWN)
+    tcp = net.multcp(USUAL, net.EACH_OWN)
     scenario = net.single_link(USUAL, net.constant(0.5), {"all": net.Connections(1, tcp, 4)})
-    found = Lab(run_study(Study([Point({}, scenario)], [1, 2]))).at().of("groups.all.window_packets_mean")
+    found = one(Metric("groups.all.window_packets_mean")(), shown(law=run_study(Study([Point({}, scenario)], [1, 2]))))
     assert float(found.mean()) == pytest.approx(2 * 4**2 * 0.5, rel=0.1)
 
 
@@ -293,6 +322,6 @@ def test_multcp_once_a_round_trip_has_a_window_with_the_square_of_its_weight() -
 
 
 def test_every_option_is_a_named_deviation_and_every_named_option_exists() -> None:
-    assert len({found.id for found in DEVIATIONS}) == len(DEVIATIONS)
-    named = {word for found in DEVIATIONS for word in re.findall(r"\(option (\w+)\)", found.alternatives)}
-    assert named == {option.name for option in OPTIONS}
+    assert len({found.id for found in PAPER.deviations}) == len(PAPER.deviations)
+    named = {word for found in PAPER.deviations for word in re.findall(r"\(option (\w+)\)", found.alternatives)}
+    assert named == {option.name for option in PAPER.options}

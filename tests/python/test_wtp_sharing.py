@@ -9,24 +9,36 @@ from typing import Any
 
 import numpy as np
 import pytest
-from evenflow.claims import Data, judge_claim
-from evenflow.lab import Lab, Spot
-from evenflow.papers.wtp import PAPER
-from evenflow.papers.wtp import network as net
-from evenflow.papers.wtp.choices import Options
-from evenflow.papers.wtp.sharing import figures as figures_sharing
-from evenflow.papers.wtp.sharing import measures as sharing
-from evenflow.papers.wtp.sharing import runs as experiments_sharing
-from evenflow.papers.wtp.sharing.measures import CONSTANT, TAGGED, WINDOW, Packets
+from evenflow.claims import Data, judge, judge_claim
 from evenflow.plots import style, svg
 from evenflow.record import Record
-from evenflow.stats import Interval
+from evenflow.show.drawing import draw
+from evenflow.stats import Interval, mean_interval
 from evenflow.study import Run, Study, Table, run_study
+from evenflow.values import Shown, Values
+from evenflow_papers.wtp import PAPER
+from evenflow_papers.wtp import experiments as ex
+from evenflow_papers.wtp import measures as sharing
+from evenflow_papers.wtp import network as net
+from evenflow_papers.wtp.measures import Packets
+from evenflow_papers.wtp.network import CONSTANT, TAGGED, WINDOW, Options
 
 USUAL = Options()
 SEEDS = range(1, 11)
 BY_NUMBER = {n: c for c in PAPER.claims if (n := int(c.id.removeprefix("wtp-c"))) <= 25}
-BY_ID = {experiment.id: experiment for experiment in experiments_sharing.experiments(USUAL)}
+TOPIC = ("fig01", "fig03", "fig04", "x-phase", "x-burst", "x-base-weight", "x-windows", "x-marks")
+BY_ID = {it.id: it for it in ex.experiment.build(USUAL) if it.id.removeprefix("wtp-") in TOPIC}
+
+
+def shown(**tables: Table) -> Shown:
+    """Finished experiments, the first one meant."""
+    names = [name.replace("_", "-") for name in tables]
+    return Shown("wtp", {f"wtp-{name}": it for name, it in zip(names, tables.values(), strict=True)}, names[0], USUAL)
+
+
+def of(values: Values, **tables: Table) -> list[Any]:
+    """Values without their labels."""
+    return [value for _, value in values.cells(shown(**tables))]
 
 
 def series(times: Sequence[float], values: Sequence[float]) -> tuple[bytes, bytes]:
@@ -60,15 +72,21 @@ def test_a_ratio_of_variances_becomes_one_of_deviations() -> None:
     assert sharing.root(Interval(4.0, -1.0, math.inf, 2, 0.5)).hi == math.inf
 
 
-def test_settling_and_spread_of_a_window() -> None:
+def test_settling_and_spread_of_a_window(monkeypatch: pytest.MonkeyPatch) -> None:
     tree = {"window_s": [4.0, 8.0]}
     times = [1, 2, 3, 4, 5, 6, 7, 8]
+
     # mean 10 in (4, 8] s, first at 9 or more after 3 s
-    spot = Spot([a_run(tree, {WINDOW: series(times, [1, 5, 9, 9, 8, 12, 8, 12])}) for _ in range(2)])
-    assert sharing.mean_window(spot) == 10
-    assert sharing.variances(spot).tolist() == [4.0, 4.0]
-    assert sharing.settling_s(spot, 0.0).tolist() == [3.0, 3.0]
-    assert sharing.settling_s(spot, 2.0).tolist() == [1.0, 1.0]
+    def runs(*groups: str) -> list[Run]:
+        settings = {**tree, "groups": {name: {} for name in groups}}
+        return [a_run(settings, {WINDOW: series(times, [1, 5, 9, 9, 8, 12, 8, 12])}) for _ in range(2)]
+
+    assert sharing.mean_window(runs()) == 10
+    assert sharing.variances(runs()).tolist() == [4.0, 4.0]
+    assert sharing.settling_s(runs()).tolist() == [3.0, 3.0]
+    # among others a connection starts later
+    monkeypatch.setattr(net, "TAGGED_START_S", 2.0)
+    assert sharing.settling_s(runs(net.OTHERS)).tolist() == [1.0, 1.0]
 
 
 def packets() -> Packets:
@@ -201,9 +219,9 @@ def test_ratios_near_and_above_the_weights() -> None:
 def test_a_ladder_is_read_as_ratios_to_its_lowest_step() -> None:
     groups = {f"w{w}": {"throughput_bps": 1e5 * (w + (w > 1)), "marks": w, "users": 1} for w in range(1, 11)}
     run = Run(0, {"marker": "VQ", "population": "C"}, 1, Record(json.dumps({"groups": groups}), ""))
-    grid, values = sharing.over_r(Lab(Table([run])), USUAL, "C", "VQ", sharing.of_throughput)
-    assert grid == [float(w) for w in range(1, 11)]
-    assert values[:, 0].tolist() == [1.0, *(float(w + 1) for w in range(2, 11))]
+    cells = sharing.R(population="C", marker="VQ").cells(shown(fig03=Table([run])))
+    assert [at["r"] for at, _ in cells] == [float(w) for w in range(1, 11)]
+    assert [float(v[0]) for _, v in cells] == [1.0, *(float(w + 1) for w in range(2, 11))]
 
 
 def phases(vq: Sequence[float], red: Sequence[float]) -> Table:
@@ -281,19 +299,17 @@ def short() -> Table:
 
 
 def test_the_virtual_queue_marks_in_bursts_and_load_based_marking_does_not(short: Table) -> None:
-    lab = Lab(short)
-    lengths = {m: Packets(lab.at(form=net.PI, marker=m).runs[0]).run_length() for m in (net.VQ, net.LB)}
+    lengths = {m: Packets(short.where(form=net.PI, marker=m).runs[0]).run_length() for m in (net.VQ, net.LB)}
     assert lengths[net.VQ] > 100
     # independent marks of probability 0.23 come in runs of 1/(1 − 0.23)
     assert lengths[net.LB] == pytest.approx(1.3, abs=0.05)
 
 
 def test_the_virtual_queue_marks_the_lighter_more_with_inverse_decrease_alone(short: Table) -> None:
-    lab = Lab(short)
     pi, ipd = (
         {
             name: float(values.mean())
-            for name, values in sharing.packet_numbers(lab.at(form=form, marker=net.VQ)).items()
+            for name, values in ex.packet_columns(short.where(form=form, marker=net.VQ).runs, USUAL).items()
         }
         for form in (net.PI, net.IPD)
     )
@@ -312,28 +328,28 @@ def test_a_decrease_weight_of_four_settles_slower_and_steadier() -> None:
         p for p in BY_ID["wtp-fig01"].points("quick") if p.labels.get("p") == 0.1 and p.labels["place"] == CONSTANT
     ]
     wanted = [p for p in points if (p.labels["increase"], p.labels["decrease"]) in ((4.0, 1.0), (1.0, 4.0))]
-    lab = Lab(run_study(Study(wanted, range(1, 9)), jobs=1))
-    fast, slow = lab.at(increase=4.0), lab.at(increase=1.0)
+    table = run_study(Study(wanted, range(1, 9)), jobs=1)
+    fast, slow = (table.where(increase=increase).runs for increase in (4.0, 1.0))
     # time constants T·w_dec/(κp) of 4 and 16 s, standard deviations √(κ·w_inc/2p) of 3.2 and 1.6 packets
-    assert 2.5 < sharing.settling_s(slow, 0.0).mean() / sharing.settling_s(fast, 0.0).mean() < 5.5
+    assert 2.5 < sharing.settling_s(slow).mean() / sharing.settling_s(fast).mean() < 5.5
     assert 1.4 < math.sqrt(sharing.variances(fast).mean() / sharing.variances(slow).mean()) < 2.9
     assert sharing.mean_window(fast) == pytest.approx(40, rel=0.06)
-    assert {run.json["groups"][TAGGED]["losses"] for run in fast.runs} == {0}
+    assert {run.json["groups"][TAGGED]["losses"] for run in fast} == {0}
 
 
 def test_the_theory_beside_figure_3() -> None:
-    found = sharing.predicted(USUAL, net.PI, net.LB, 10.0)
-    assert found is not None
-    pure, corrected = found
-    assert pure.ratio == pytest.approx(10)
+    labels = {"marker": net.LB, "population": "A", "r": 10.0}
+    pure, corrected = sharing.predictions("fig03", labels, USUAL).values()
+    assert pure.ratio("heavy", "light") == pytest.approx(10)
     # p ≈ 0.23: windows of about 4.3 and 43 packets, half a packet of each not sent
-    assert corrected.ratio == pytest.approx(42.5 / 3.8, abs=0.1)
+    assert corrected.ratio("heavy", "light") == pytest.approx(42.5 / 3.8, abs=0.1)
     # no curve is known for packets of 1500 B, and a figure measures none
-    assert sharing.predicted(Options(packet=1500), net.PI, net.RED, 10.0) is None
+    assert not sharing.predictions("fig03", {**labels, "marker": net.RED}, Options(packet=1500))
 
 
+@pytest.mark.slow("draws figures")
 def test_figures_are_drawn_and_their_numbers_written_without_theory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sharing, "predicted", lambda *_: None)
+    monkeypatch.setattr(sharing, "predictions", lambda *_: {})
     table = shares(favouring, (1.0, 10.0))
     ladder = [
         Run(100 + k, {"marker": m, "population": "C"}, seed, Record(json.dumps(_ladder()), ""))
@@ -342,11 +358,12 @@ def test_figures_are_drawn_and_their_numbers_written_without_theory(monkeypatch:
     ]
     others = [Run(50 + run.point, {**run.labels, "population": "B"}, run.seed, run.record) for run in table.runs]
     whole = Table([*table.runs, *others, *ladder])
-    with style():
-        drawn = svg(figures_sharing.shares(whole, USUAL, net.PI))
-    assert drawn.count("<path") > 100
     experiment = BY_ID["wtp-fig03"]
     assert experiment.data is not None
+    assert experiment.figure is not None
+    with style():
+        drawn = svg(draw(experiment.figure(whole)))
+    assert drawn.count("<path") > 100
     rows = experiment.data(whole)
     top = rows.filter((rows["population"] == "A") & (rows["r"] == 10) & (rows["marker"] == net.LB)).to_dicts()[0]
     assert top["R"] == pytest.approx(10.9)
@@ -373,7 +390,7 @@ def _ladder() -> dict[str, Any]:
 
 
 def weights_of(o: Options, name: str, r: float) -> tuple[float, float]:
-    experiment = next(e for e in experiments_sharing.experiments(o) if e.id == name)
+    experiment = next(e for e in ex.experiment.build(o) if e.id == name)
     point = next(p for p in experiment.points("quick") if p.labels.get("r") == r and p.labels["population"] == "A")
     groups = point.scenario.tree["groups"]
     return groups["light"].get("weight", 1.0), groups["heavy"]["weight"]
@@ -417,23 +434,30 @@ def base_weights(vq: float) -> Table:
 
 
 def test_cells_of_the_map_and_their_table() -> None:
-    cells = sharing.base_weight_cells(Lab(base_weights(1.2)), USUAL, net.PI)
-    assert [(c.base_weight, c.population, c.r) for c in cells] == [(0.25, "A", 6.0), (1.0, "A", 6.0)]
-    assert cells[0].beyond.mean == pytest.approx(0.1)
-    assert cells[0].beyond.lo > 0
-    rows = figures_sharing.base_weight_data(base_weights(1.2), USUAL)
+    cells = ex.MAP_GAP.at(form=net.PI).cells(shown(x_base_weight=base_weights(1.2)))
+    assert [(at["base_weight"], at["population"], at["r"]) for at, _ in cells] == [(0.25, "A", 6.0), (1.0, "A", 6.0)]
+    assert mean_interval(cells[0][1], 0.9).mean == pytest.approx(0.1)
+    assert mean_interval(cells[0][1], 0.9).lo > 0
+    data = BY_ID["wtp-x-base-weight"].data
+    assert data is not None
+    rows = data(base_weights(1.2))
     assert rows.height == 4
     assert rows["vq_minus_red"].to_list() == pytest.approx([0.1] * 4)
 
 
 def test_notes_follow_the_runs() -> None:
     """A note's numbers are the runs': change these and it says something else."""
-    from evenflow.papers.wtp.sharing.claims import _map_note, _sides
+    above, below = (note(13, x_base_weight=base_weights(vq)) for vq in (1.2, 1.0))
+    assert "PI, 2 of 2 points above RED's" in above
+    assert "PI, 0 of 2 points above RED's; 2 of 2 points below RED's" in below
+    data = {"fig03": shares(favouring), "fig04": shares(alike)}
+    other = {**data, "fig03": shares(alike)}
+    assert "1.27" in note(15, **data)  # 1 + 0.03 · 9 at r = 10
+    assert "1.27" not in note(15, **other)
 
-    above, below = (_map_note({"wtp-x-base-weight": base_weights(vq)}, USUAL) for vq in (1.2, 1.0))
-    assert "R is above RED's in 2 and below in 0" in above
-    assert "R is above RED's in 0 and below in 2" in below
-    data = {"wtp-fig03": shares(favouring), "wtp-fig04": shares(alike)}
-    other = {**data, "wtp-fig03": shares(alike)}
-    assert "1.27" in _sides(USUAL, data)  # 1 + 0.03 · 9 at r = 10
-    assert "1.27" not in _sides(USUAL, other)
+
+def note(number: int, **tables: Table) -> str:
+    """A claim's note on these experiments."""
+    found = BY_NUMBER[number].note
+    assert callable(found)
+    return found(shown(**tables).data, judge([], scale="paper", paper_runs=10))

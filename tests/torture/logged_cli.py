@@ -16,8 +16,8 @@ from evenflow.cli import main
 run = _core.run
 
 
-def logged(scenario: Any, seed: int) -> Any:
-    found = run(scenario, seed)
+def logged(scenario: Any, seed: int, memory: int | None = None) -> Any:
+    found = run(scenario, seed, memory)
     os.write(log, f"{scenario.hash} {seed} {os.getpid()}\n".encode())
     return found
 

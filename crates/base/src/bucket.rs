@@ -4,8 +4,8 @@
 //! waits may leave. In no interval of length t is more than rate * t + burst paid for (RFC 2212, policing). Not here: the waiting packets,
 //! and what becomes of a packet for which there are no tokens.
 
-use crate::credit::{Arithmetic, Price, depth};
-use crate::schema::{Fallback, Param, Problem, Range, Type, Values};
+use crate::credit::{ARITHMETIC, Arithmetic, Price, depth};
+use crate::schema::Problem;
 use crate::units::{Rate, Time};
 
 /// The packet that iproute2 makes the table for where nobody says, bytes (tc_core.c: `tc_calc_rtable`).
@@ -85,6 +85,27 @@ pub fn too_deep(rate: Rate, burst: f64) -> Option<String> {
         .then(|| format!("takes {:.0} years to fill at this rate; 73 are the most", seconds / 31_557_600.0))
 }
 
+crate::params! {
+    /// The parameters of a shaper.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Given {
+        /// Token rate.
+        rate: Rate = Rate, Required, Range::at_least(1.0) => source: "";
+        /// Size of the bucket; it starts full.
+        burst: f64 = Bytes, Required, Range::FROM_ONE => source: "";
+        /// How fast a burst may leave: a second bucket, of mtu bytes. Must exceed rate.
+        peak_rate: Option<Rate> = Rate, Absent("bursts leave at the link's rate"), Range::at_least(1.0)
+            => source: "tc-tbf(8): peakrate";
+        /// Size of the second bucket; unused without peak_rate.
+        mtu: u64 = Bytes, Text("1514 B"), Range::between(1.0, 65_535.0)
+            => source: "tc-tbf(8): the interface's MTU; here with Ethernet's header";
+        /// Instead of a limit: the longest waiting time. It allows rate * latency + burst bytes.
+        latency: Option<f64> = Duration, Absent("the queue's limit holds"), Range::POSITIVE => source: "tc-tbf(8)";
+        /// See [`Arithmetic`].
+        arithmetic: Arithmetic = ARITHMETIC;
+    }
+}
+
 /// The buckets of a shaper.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Params {
@@ -99,22 +120,22 @@ pub struct Params {
 }
 
 impl Params {
-    /// From decoded values of [`RATE`], [`BURST`], [`PEAK_RATE`], [`MTU`] and [`crate::credit::ARITHMETIC`].
-    pub fn new(values: &Values) -> Result<Params, Vec<Problem>> {
-        let (rate, burst) = (Rate(values.number("rate")), values.number("burst"));
-        let peak = values.rate("peak_rate").map(|peak| (peak, values.number("mtu") as u64));
+    /// From decoded values.
+    pub fn new(given: &Given) -> Result<Params, Vec<Problem>> {
+        let Given { rate, burst, arithmetic, .. } = *given;
+        let peak = given.peak_rate.map(|peak| (peak, given.mtu));
         let mut problems = Vec::new();
-        problems.extend(too_deep(rate, burst).map(|why| ("burst", why)));
+        problems.extend(too_deep(rate, burst).map(|why| (Given::burst.name, why)));
         if let Some((peak, _)) = peak
             && peak.0 <= rate.0
         {
             let why = format!("must be more than rate: {} bit/s is not more than {} bit/s", peak.0, rate.0);
-            problems.push(("peak_rate", why));
+            problems.push((Given::peak_rate.name, why));
         }
         if !problems.is_empty() {
             return Err(problems);
         }
-        Ok(Params { rate, burst: burst as u64, peak, arithmetic: Arithmetic::of(values) })
+        Ok(Params { rate, burst: burst as u64, peak, arithmetic })
     }
 
     /// The bytes that may wait where nothing waits longer than `latency` seconds (tc-tbf(8)): what the bucket lets pass at once
@@ -198,56 +219,6 @@ impl Pacer {
         self.bucket.bytes(self.arithmetic.clock(now) - self.last)
     }
 }
-
-/// `rate` of a shaper.
-pub const RATE: Param = Param {
-    name: "rate",
-    ty: Type::Rate,
-    default: Fallback::Required,
-    range: Range { min: 1.0, closed: true, max: f64::INFINITY },
-    source: "",
-    doc: "How fast tokens come.",
-};
-
-/// `burst` of a shaper.
-pub const BURST: Param = Param {
-    name: "burst",
-    ty: Type::Bytes,
-    default: Fallback::Required,
-    range: Range::FROM_ONE,
-    source: "",
-    doc: "Tokens that the bucket holds; at first it is full.",
-};
-
-/// `mtu` of a shaper.
-pub const MTU: Param = Param {
-    name: "mtu",
-    ty: Type::Bytes,
-    default: Fallback::Text("1514 B"),
-    range: Range { min: 1.0, closed: true, max: 65_535.0 },
-    source: "tc-tbf(8): the interface's MTU; here with Ethernet's header",
-    doc: "Tokens that the second bucket holds; without peak_rate it means nothing.",
-};
-
-/// `latency` of a shaper.
-pub const LATENCY: Param = Param {
-    name: "latency",
-    ty: Type::Duration,
-    default: Fallback::Absent("the queue's limit holds"),
-    range: Range::POSITIVE,
-    source: "tc-tbf(8)",
-    doc: "In place of a limit: the longest that a packet may wait, so that rate * latency + burst bytes may.",
-};
-
-/// `peak_rate` of a shaper.
-pub const PEAK_RATE: Param = Param {
-    name: "peak_rate",
-    ty: Type::Rate,
-    default: Fallback::Absent("bursts leave at the link's rate"),
-    range: Range { min: 1.0, closed: true, max: f64::INFINITY },
-    source: "tc-tbf(8): peakrate",
-    doc: "How fast a burst may leave, more than rate: a second bucket, of mtu bytes.",
-};
 
 #[cfg(test)]
 mod tests {

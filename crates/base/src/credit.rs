@@ -6,17 +6,17 @@
 
 use std::sync::Arc;
 
-use crate::schema::{Fallback, Param, Range, Type, Values};
+use crate::schema::{Fallback, Param, Range};
 use crate::units::{Duration, Fine, Rate, Time};
 
-/// In what credits are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arithmetic {
-    /// Nanoseconds with 64 binary places: real numbers, for all that a run can tell.
-    Real,
-    /// As in Linux 3.2: the clock and all credits in whole ticks of 64 ns (PSCHED_SHIFT 6), costs from a table by cells of
-    /// 8 bytes, which iproute2 makes in whole microseconds.
-    Ticks,
+crate::words! {
+    /// How credits are counted.
+    pub enum Arithmetic {
+        /// Nanoseconds with 64 binary places: exact for every run.
+        Real = "real",
+        /// As in Linux 3.2: clock and credits in whole ticks of 64 ns (PSCHED_SHIFT 6), costs from a table with cells of 8 bytes, which iproute2 computes in whole microseconds.
+        Ticks = "ticks",
+    }
 }
 
 /// Binary digits of a nanosecond behind the point, [`Arithmetic::Real`].
@@ -29,11 +29,6 @@ const TICKS_PER_MICROSECOND: f64 = 15.625;
 const ENTRIES: usize = 256;
 
 impl Arithmetic {
-    /// The one that `values` name.
-    pub fn of(values: &Values) -> Arithmetic {
-        if values.word("arithmetic") == "ticks" { Arithmetic::Ticks } else { Arithmetic::Real }
-    }
-
     /// What the clock shows at `now`.
     #[inline]
     pub fn clock(self, now: Time) -> i128 {
@@ -78,10 +73,10 @@ impl Arithmetic {
     }
 }
 
-/// In what a token bucket counts.
+/// How a token bucket counts.
 pub const ARITHMETIC: Param = Param {
     name: "arithmetic",
-    ty: Type::Choice(&["real", "ticks"]),
+    ty: Arithmetic::TYPE,
     default: Fallback::Text("real"),
     range: Range::ANY,
     source: "Linux 3.2 (ticks); since 3.10 the kernel counts nanoseconds, all but real",

@@ -6,10 +6,13 @@
 pub mod bucket;
 pub mod codepoint;
 pub mod credit;
+pub mod dscp;
 pub mod end;
+pub mod heap;
 pub mod limit;
 pub mod options;
 pub mod packet;
+pub mod params;
 pub mod random;
 pub mod schema;
 pub mod share;
@@ -19,9 +22,10 @@ pub mod verdict;
 
 pub use codepoint::{Codepoint, Signals};
 pub use end::End;
-pub use options::{Carried, Options, Outer, Report};
+pub use heap::Heap;
+pub use options::{Carried, Misplaced, Options, Outer, Report};
 pub use packet::{Ecn, Packet, flags, ip};
-pub use random::{Draw, Given, Stream};
+pub use random::Stream;
 pub use share::Share;
 pub use units::{Duration, Fine, Rate, Time};
 pub use verdict::{Reason, Verdict};

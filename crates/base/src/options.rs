@@ -5,7 +5,7 @@
 //! the end of each run that the places in use are those of the packets under way.
 
 use crate::packet::{Ecn, ip};
-use crate::{Duration, Packet};
+use crate::{Duration, Heap, Packet};
 
 /// SACK blocks that fit beside a timestamp option (RFC 2018 section 3).
 pub const BLOCKS: usize = 3;
@@ -85,7 +85,7 @@ impl Outer {
     }
 }
 
-/// What one packet carries besides.
+/// The options of one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carried {
     /// The packet's number, in whose field the place is.
@@ -114,7 +114,7 @@ pub struct Carried {
 }
 
 impl Carried {
-    /// What a packet carries that carries nothing besides.
+    /// Of a packet without options.
     pub const NONE: &'static Carried = &Carried::EMPTY;
 
     const EMPTY: Carried = Carried {
@@ -224,7 +224,7 @@ impl Options {
         self.places.len() as u32 - 1
     }
 
-    /// What `packet` carries besides.
+    /// The options of `packet`.
     #[inline]
     pub fn of(&self, packet: &Packet) -> &Carried {
         packet.place().map_or(Carried::NONE, |place| &self.places[place as usize])
@@ -306,6 +306,11 @@ impl Options {
         Some(Outer { ip: own, ..header })
     }
 
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> u64 {
+        self.places.heap_bytes() + self.free.heap_bytes()
+    }
+
     /// Places in use.
     pub fn len(&self) -> usize {
         self.places.len() - self.free.len()
@@ -316,25 +321,41 @@ impl Options {
         self.len() == 0
     }
 
-    /// Whether the places in use are those of `packets`, each of which has one of its own; else what is wrong, in a sentence.
-    pub fn check<'a>(&self, packets: impl Iterator<Item = &'a Packet>) -> Result<(), String> {
+    /// Whether the places in use are those of `packets`, a separate one for each.
+    pub fn check<'a>(&self, packets: impl Iterator<Item = &'a Packet>) -> Result<(), Misplaced> {
         let mut held = vec![false; self.places.len()];
         let mut count = 0;
         for place in packets.filter_map(Packet::place) {
             match held.get_mut(place as usize) {
                 Some(here) if !*here => *here = true,
-                _ => return Err(format!("options: two packets under way share the place {place}")),
+                _ => return Err(Misplaced::Shared(place)),
             }
             count += 1;
         }
-        if let Some(place) = self.free.iter().find(|place| held[**place as usize]) {
-            return Err(format!("options: a packet under way has the place {place}, which was given back"));
+        if let Some(&place) = self.free.iter().find(|place| held[**place as usize]) {
+            return Err(Misplaced::GivenBack(place));
         }
         if count != self.len() {
-            return Err(format!("options: {} places in use, {count} of packets under way", self.len()));
+            return Err(Misplaced::Count { used: self.len(), of_packets: count });
         }
         Ok(())
     }
+}
+
+/// What is wrong with the places of packets that are under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misplaced {
+    /// Two packets have this one.
+    Shared(u32),
+    /// A packet has this one, which was given back.
+    GivenBack(u32),
+    /// So many are in use, and so many belong to packets.
+    Count {
+        /// In use.
+        used: usize,
+        /// Of packets.
+        of_packets: usize,
+    },
 }
 
 #[cfg(test)]
@@ -438,16 +459,11 @@ mod tests {
         options.attach(&mut b);
         let plain = packet(9);
         assert_eq!(options.check([&a, &plain, &b].into_iter()), Ok(()));
-        assert_eq!(
-            options.check([&a].into_iter()).unwrap_err(),
-            "options: 2 places in use, 1 of packets under way"
-        );
+        assert_eq!(options.check([&a].into_iter()), Err(Misplaced::Count { used: 2, of_packets: 1 }));
         let copy = a;
-        let shared = options.check([&a, &copy].into_iter()).unwrap_err();
-        assert_eq!(shared, "options: two packets under way share the place 0");
+        assert_eq!(options.check([&a, &copy].into_iter()), Err(Misplaced::Shared(0)));
         options.release(&mut a);
-        let stale = options.check([&copy, &b].into_iter()).unwrap_err();
-        assert_eq!(stale, "options: a packet under way has the place 0, which was given back");
+        assert_eq!(options.check([&copy, &b].into_iter()), Err(Misplaced::GivenBack(0)));
         assert_eq!(options.check([&b].into_iter()), Ok(()));
     }
 }

@@ -8,44 +8,13 @@
 use rand_core::Rng;
 use rand_pcg::Mcg128Xsl64;
 
-/// A source of uniform random numbers: a [`Stream`], or in a test the numbers somebody wrote down.
-pub trait Draw {
-    /// The next, in the open interval (0, 1).
-    fn open01(&mut self) -> f64;
-}
-
-impl Draw for Stream {
-    #[inline]
-    fn open01(&mut self) -> f64 {
-        Stream::open01(self)
-    }
-}
-
-/// Numbers written down beforehand, for tests of what a rule does with them.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Given(std::collections::VecDeque<f64>);
-
-impl Given {
-    /// These, in order.
-    pub fn new(numbers: impl IntoIterator<Item = f64>) -> Given {
-        Given(numbers.into_iter().collect())
-    }
-
-    /// How many are left.
-    pub fn left(&self) -> usize {
-        self.0.len()
-    }
-}
-
-impl Draw for Given {
-    fn open01(&mut self) -> f64 {
-        self.0.pop_front().expect("more numbers were drawn than written down")
-    }
-}
-
 /// One named stream of random numbers.
 #[derive(Clone, Debug)]
-pub struct Stream(Mcg128Xsl64);
+pub struct Stream {
+    generator: Mcg128Xsl64,
+    #[cfg(feature = "scripted")]
+    script: Option<std::collections::VecDeque<f64>>,
+}
 
 /// FNV-1a over bytes, then the finaliser of SplitMix64 (Steele, Lea, Flood 2014), so that near names are far apart.
 fn digest(bytes: &[u8], mut hash: u64) -> u64 {
@@ -78,14 +47,34 @@ impl Stream {
     pub fn new(seed: u64, name: &str) -> Stream {
         let low = digest(name.as_bytes(), 0xcbf2_9ce4_8422_2325 ^ mix(seed));
         let high = digest(name.as_bytes(), 0x9e37_79b9_7f4a_7c15 ^ mix(seed.wrapping_add(1)));
-        Stream(Mcg128Xsl64::new((u128::from(high) << 64) | u128::from(low)))
+        Stream {
+            generator: Mcg128Xsl64::new((u128::from(high) << 64) | u128::from(low)),
+            #[cfg(feature = "scripted")]
+            script: None,
+        }
+    }
+
+    /// For tests: these numbers in order, and no other.
+    #[cfg(feature = "scripted")]
+    pub fn scripted(numbers: impl IntoIterator<Item = f64>) -> Stream {
+        Stream { script: Some(numbers.into_iter().collect()), ..Stream::new(0, "") }
+    }
+
+    /// How many numbers of a script are left.
+    #[cfg(feature = "scripted")]
+    pub fn left(&self) -> usize {
+        self.script.as_ref().map_or(0, std::collections::VecDeque::len)
     }
 
     /// Uniform on the open interval (0, 1): never 0, never 1.
     #[inline]
     pub fn open01(&mut self) -> f64 {
+        #[cfg(feature = "scripted")]
+        if let Some(script) = &mut self.script {
+            return script.pop_front().expect("more numbers were drawn than written down");
+        }
         // 2^52 equal cells, the middle of one of them.
-        ((self.0.next_u64() >> 12) as f64 + 0.5) * (1.0 / 4_503_599_627_370_496.0)
+        ((self.generator.next_u64() >> 12) as f64 + 0.5) * (1.0 / 4_503_599_627_370_496.0)
     }
 
     /// Uniform between `low` and `high`.
@@ -146,7 +135,7 @@ impl Stream {
     /// A uniform whole number of 64 bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
-        self.0.next_u64()
+        self.generator.next_u64()
     }
 }
 

@@ -167,6 +167,21 @@ impl Range {
     /// What a packet's size may be, in bytes.
     pub const PACKET_SIZE: Range = Range { min: 1.0, closed: true, max: 65_535.0 };
 
+    /// `min` or more.
+    pub const fn at_least(min: f64) -> Range {
+        Range { min, ..Range::NOT_NEGATIVE }
+    }
+
+    /// More than zero, at most `max`.
+    pub const fn up_to(max: f64) -> Range {
+        Range { max, ..Range::POSITIVE }
+    }
+
+    /// From `min` to `max`, including them.
+    pub const fn between(min: f64, max: f64) -> Range {
+        Range { min, closed: true, max }
+    }
+
     /// Whether `x` is allowed.
     pub fn holds(&self, x: f64) -> bool {
         x.is_finite() && x <= self.max && (x > self.min || (self.closed && x == self.min))
@@ -448,6 +463,11 @@ pub enum Value {
 }
 
 impl Value {
+    /// Whether it is this word.
+    pub fn is_word(&self, word: &str) -> bool {
+        matches!(self, Value::Word(own) if own == word)
+    }
+
     /// The number inside a quantity.
     pub fn number(&self) -> Option<f64> {
         match self {

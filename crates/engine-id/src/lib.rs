@@ -13,8 +13,8 @@ use std::str::FromStr;
 use proc_macro2::{Delimiter, Group, Spacing, TokenStream, TokenTree};
 use sha2::{Digest, Sha256};
 
-/// The crates whose sources decide what a run gives, below `crates/`.
-pub const CRATES: [&str; 7] = ["base", "queue", "scenario", "sim", "stage", "traffic", "transport"];
+/// The crate that carries out a run. It and every workspace crate below it decide the numbers.
+const RUN: &str = "evenflow-sim";
 
 /// Fields of the declarative tables that only describe. A string literal behind one of them is documentation.
 const TEXTS: [&str; 5] = ["doc", "title", "source", "what", "why"];
@@ -38,13 +38,13 @@ impl std::error::Error for Error {}
 pub fn of_workspace(root: &Path) -> Result<(String, Vec<PathBuf>), Error> {
     let mut sha = Sha256::new();
     let mut files = vec![root.join("Cargo.toml"), root.join("Cargo.lock")];
-    for name in CRATES {
-        let folder = root.join("crates").join(name);
+    let crates = crates(root)?;
+    for (name, folder) in &crates {
         files.push(folder.join("Cargo.toml"));
         sha.update(format!("crate {name}\n"));
         module(&folder.join("src/lib.rs"), &folder.join("src"), &mut sha, &mut files)?;
     }
-    for line in packages(root)? {
+    for line in packages(root, &crates)? {
         sha.update(format!("{line}\n"));
     }
     let id = sha.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect();
@@ -206,34 +206,58 @@ fn declared(list: &[TokenTree]) -> Option<String> {
     }
 }
 
+fn table(path: &Path) -> Result<toml::Table, Error> {
+    read(path)?.parse().map_err(|error| Error(format!("{}: {error}", path.display())))
+}
+
+/// A manifest's dependencies and how it asks for each: test dependencies left out, workspace ones looked up.
+fn dependencies(root: &Path, folder: &Path) -> Result<Vec<(String, toml::Value)>, Error> {
+    let workspace = table(&root.join("Cargo.toml"))?;
+    let shared = workspace.get("workspace").and_then(|w| w.get("dependencies"));
+    let manifest = table(&folder.join("Cargo.toml"))?;
+    let own = manifest.get("dependencies").and_then(toml::Value::as_table).into_iter().flatten();
+    let asked = |(name, how): (&String, &toml::Value)| {
+        let shared = how.get("workspace").and_then(|_| shared?.get(name));
+        (name.clone(), shared.unwrap_or(how).clone())
+    };
+    Ok(own.map(asked).collect())
+}
+
+/// The workspace crates below [`RUN`], by name: those whose sources decide a run's numbers. Macro crates are
+/// dependencies like any other.
+///
+/// # Errors
+/// A manifest cannot be read or parsed.
+fn crates(root: &Path) -> Result<BTreeMap<String, PathBuf>, Error> {
+    let mut found = BTreeMap::new();
+    let mut wanted = vec![(RUN.to_owned(), root.join("crates/sim"))];
+    while let Some((name, folder)) = wanted.pop() {
+        for (package, how) in dependencies(root, &folder)? {
+            if let Some(path) = how.get("path").and_then(toml::Value::as_str)
+                && !found.contains_key(&package)
+            {
+                wanted.push((package, root.join(path)));
+            }
+        }
+        found.insert(name, folder);
+    }
+    Ok(found)
+}
+
 /// The packages below the crates of a run, test dependencies left out: name, version and checksum from the lock file, and
 /// how the manifests ask for them.
-fn packages(root: &Path) -> Result<Vec<String>, Error> {
-    let table = |path: PathBuf| -> Result<toml::Table, Error> {
-        read(&path)?.parse().map_err(|error| Error(format!("{}: {error}", path.display())))
-    };
-    let names = |value: Option<&toml::Value>| -> Vec<String> {
-        value.and_then(toml::Value::as_table).map(|t| t.keys().cloned().collect()).unwrap_or_default()
-    };
-    let workspace = table(root.join("Cargo.toml"))?;
-    let shared = workspace.get("workspace").and_then(|w| w.get("dependencies"));
+fn packages(root: &Path, crates: &BTreeMap<String, PathBuf>) -> Result<Vec<String>, Error> {
     let mut lines = BTreeSet::new();
     let mut wanted: Vec<String> = Vec::new();
-    for name in CRATES {
-        let manifest = table(root.join("crates").join(name).join("Cargo.toml"))?;
-        let asked = manifest.get("dependencies");
-        for package in names(asked).into_iter().filter(|p| !p.starts_with("evenflow-")) {
-            let how = asked.and_then(|a| a.get(&package));
-            let how = if how.is_some_and(|h| h.get("workspace").is_some()) {
-                shared.and_then(|s| s.get(&package))
-            } else {
-                how
-            };
-            lines.insert(format!("{name} asks for {package} = {how:?}"));
-            wanted.push(package);
+    for (name, folder) in crates {
+        for (package, how) in dependencies(root, folder)? {
+            if !crates.contains_key(&package) {
+                lines.insert(format!("{name} asks for {package} = {how:?}"));
+                wanted.push(package);
+            }
         }
     }
-    let lock = table(root.join("Cargo.lock"))?;
+    let lock = table(&root.join("Cargo.lock"))?;
     let mut locked: BTreeMap<String, Vec<&toml::Value>> = BTreeMap::new();
     for package in lock.get("package").and_then(toml::Value::as_array).into_iter().flatten() {
         let name = package.get("name").and_then(toml::Value::as_str).unwrap_or_default();
@@ -326,7 +350,8 @@ mod tests {
     fn world(root: &Path) {
         write(
             &root.join("Cargo.toml"),
-            "[workspace.dependencies]\nlibm = \"0.2\"\nproptest = \"1\"\n[workspace.package]\nversion = \"0.1.0\"\n",
+            "[workspace.dependencies]\nlibm = \"0.2\"\nproptest = \"1\"\nevenflow-queue = { path = \"crates/queue\" }\n\
+             evenflow-derive = { path = \"crates/derive\" }\n[workspace.package]\nversion = \"0.1.0\"\n",
         );
         write(
             &root.join("Cargo.lock"),
@@ -334,11 +359,19 @@ mod tests {
              [[package]]\nname = \"deep\"\nversion = \"1.0.0\"\nchecksum = \"bb\"\n\
              [[package]]\nname = \"proptest\"\nversion = \"1.0.0\"\nchecksum = \"cc\"\n",
         );
-        for name in CRATES {
+        let below = [
+            ("sim", "evenflow-queue.workspace = true"),
+            ("queue", "evenflow-derive.workspace = true"),
+            ("derive", ""),
+            ("wire", "evenflow-queue.workspace = true"),
+        ];
+        for (name, asks) in below {
             let folder = root.join("crates").join(name);
             write(
                 &folder.join("Cargo.toml"),
-                "[dependencies]\nlibm.workspace = true\n[dev-dependencies]\nproptest.workspace = true\n",
+                &format!(
+                    "[dependencies]\nlibm.workspace = true\n{asks}\n[dev-dependencies]\nproptest.workspace = true\n"
+                ),
             );
             write(&folder.join("src/lib.rs"), "mod a;\nmod flat { mod deep; }\n#[cfg(test)]\nmod tests;\n");
             write(&folder.join("src/a/mod.rs"), "mod b;\nfn a() -> bool { 1 < 2 }\n");
@@ -354,7 +387,7 @@ mod tests {
         world(&root);
         let now = || of_workspace(&root).unwrap().0;
         let (first, files) = of_workspace(&root).unwrap();
-        assert_eq!(files.iter().filter(|f| f.ends_with("deep.rs") || f.ends_with("b.rs")).count(), 14);
+        assert_eq!(files.iter().filter(|f| f.ends_with("deep.rs") || f.ends_with("b.rs")).count(), 6);
         assert!(!files.iter().any(|f| f.ends_with("tests.rs")));
         let edit = |file: &str, from: &str, to: &str| {
             let path = root.join(file);
@@ -368,7 +401,8 @@ mod tests {
         assert_eq!(edit("crates/sim/src/a/mod.rs", "1 < 2", "1 < 2 /* smaller */"), first);
         assert_ne!(edit("crates/sim/src/a/mod.rs", "1 < 2", "1 > 2"), first);
         assert_ne!(edit("crates/queue/src/a/b.rs", "fn b", "fn d"), first);
-        assert_ne!(edit("crates/stage/src/flat/deep.rs", "fn c", "fn d"), first);
+        assert_ne!(edit("crates/derive/src/flat/deep.rs", "fn c", "fn d"), first);
+        assert_eq!(edit("crates/wire/src/a/b.rs", "fn b", "fn d"), first);
         assert_eq!(edit("crates/sim/src/tests.rs", "fn t()", "fn u()"), first);
         // packages: what a run is built with counts, what tests are built with does not, nor the version's number
         assert_ne!(edit("Cargo.lock", "0.2.1", "0.2.2"), first);
@@ -389,5 +423,22 @@ mod tests {
         let (id, files) = of_workspace(&root).unwrap();
         assert_eq!(id.len(), 16);
         assert!(files.iter().any(|f| f.ends_with("sim/src/lib.rs")));
+    }
+
+    /// Exactly the crates that cargo builds below the simulator decide a run's numbers.
+    #[test]
+    fn the_closure_is_cargos() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let tree = std::process::Command::new(env!("CARGO"))
+            .args(["tree", "--offline", "--package", RUN, "--edges", "normal,build", "--prefix", "none"])
+            .current_dir(&root)
+            .output()
+            .unwrap();
+        let tree = String::from_utf8(tree.stdout).unwrap();
+        let listed = tree.lines().filter_map(|line| line.split(' ').next());
+        let built: BTreeSet<&str> = listed.filter(|name| name.starts_with("evenflow-")).collect();
+        let ours = crates(&root).unwrap();
+        assert_eq!(ours.keys().map(String::as_str).collect::<BTreeSet<_>>(), built);
+        assert!(built.len() > 6);
     }
 }

@@ -35,6 +35,13 @@ create_exception!(
     "A stage has made a run senseless; the message says which and how."
 );
 
+create_exception!(
+    _core,
+    OutOfMemory,
+    PyException,
+    "A run would use more memory than it may; the message names the simulated time and the largest consumers."
+);
+
 /// Raised by `request_stop`: every run of this process looks at it.
 static STOP: AtomicBool = AtomicBool::new(false);
 
@@ -138,13 +145,13 @@ fn thread_cpu_seconds(py: Python<'_>) -> PyResult<f64> {
     py.import("time")?.call_method0("thread_time")?.extract()
 }
 
-/// Runs a scenario; the interpreter is free meanwhile.
+/// Runs a scenario in `memory` bytes; the interpreter is free meanwhile.
 #[pyfunction]
-#[pyo3(signature = (scenario, seed, event_path = false))]
-fn run(py: Python<'_>, scenario: &Scenario, seed: u64, event_path: bool) -> PyResult<Record> {
+#[pyo3(signature = (scenario, seed, memory = None))]
+fn run(py: Python<'_>, scenario: &Scenario, seed: u64, memory: Option<u64>) -> PyResult<Record> {
     #[expect(clippy::disallowed_methods, reason = "what a run took is provenance, outside the record")]
     let (started, cpu_before) = (Instant::now(), thread_cpu_seconds(py)?);
-    let options = Options { event_path, clock: Some(&CLOCK), ..Options::default() };
+    let options = Options { clock: Some(&CLOCK), memory, ..Options::default() };
     CLOCK.store(0, Ordering::Relaxed);
     let result = py.detach(|| {
         let (result, remains) = evenflow_sim::attempt(&scenario.inner, seed, options, &STOP);
@@ -166,8 +173,11 @@ fn run(py: Python<'_>, scenario: &Scenario, seed: u64, event_path: bool) -> PyRe
     });
     result.map_err(|error: RunError| match error {
         RunError::Interrupted => Interrupted::new_err("the run was interrupted"),
-        RunError::Stage(sentence) | RunError::Trace(sentence) => StageError::new_err(sentence),
-        other => PyRuntimeError::new_err(other.to_string()),
+        RunError::Memory { .. } => OutOfMemory::new_err(error.to_string()),
+        RunError::Stage(_) | RunError::Trace { .. } | RunError::Burst { .. } => {
+            StageError::new_err(error.to_string())
+        }
+        RunError::Invariant(_) => PyRuntimeError::new_err(error.to_string()),
     })
 }
 
@@ -250,6 +260,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("BUILD_PROFILE", PROFILE)?;
     m.add("ScenarioError", m.py().get_type::<ScenarioError>())?;
     m.add("Interrupted", m.py().get_type::<Interrupted>())?;
+    m.add("OutOfMemory", m.py().get_type::<OutOfMemory>())?;
     m.add("StageError", m.py().get_type::<StageError>())?;
     m.add_class::<Scenario>()?;
     m.add_class::<Record>()?;

@@ -113,14 +113,15 @@ impl Inner {
                     Some(Quantity::Table(each)) => Some(Arc::new(each.clone())),
                     _ => None,
                 };
+                let link = LinkFacts { rate, delay: Duration::ZERO, classes: &classes };
                 let served = Served {
-                    classes: &classes,
+                    link,
                     owners: &vec![held::Owner { weight: 1.0, each }; users],
                     keys: Arc::from([]),
                     hash: &Stream::new(seed, "hash"),
+                    draws: &Stream::new(seed, "scheduler"),
                 };
                 let scheduler = Scheduler::build(kind, &values, &served).map_err(problems)?;
-                let link = LinkFacts { rate, delay: Duration::ZERO, classes: &classes };
                 let rule = if table.traits.owns_queues { kind } else { droptail::TABLE.kind };
                 let rule = Admission::build(rule, &values, link).map_err(problems)?;
                 let limit = Limit::new(limit.or_else(|| default_limit(table, &values)).as_ref());
@@ -290,9 +291,9 @@ impl Inner {
                     let what = if traits.tree { "is no leaf of the tree" } else { "is none of its queues" };
                     return Err(bad(format!("queue {queue} {what}")));
                 }
-                let (mut place, mut dropped) = (0, Vec::new());
-                let item = Queued { packet, at: now };
-                let verdict = qdisc.offer_shown(item, queue, &mut dropped, |_, queue, _, _| place = queue);
+                let mut dropped = Vec::new();
+                let place = qdisc.place(queue, &packet, &(), now);
+                let verdict = qdisc.enter(Queued { packet, at: now }, place, &mut dropped, |_, _, _| {});
                 if let Verdict::Drop(reason) = verdict {
                     out.insert("refused".into(), reason.name().into());
                 } else if traits.hashes {

@@ -1,36 +1,29 @@
 //! What a marker does with the packets it picks (RFC 3168 section 5).
 
-use evenflow_base::schema::{Fallback, Param, Range, Type};
+use evenflow_base::params::Key;
+use evenflow_base::schema::{Fallback, Param, Range, Values};
 use evenflow_base::{Ecn, Packet};
 
 use crate::{Reason, Verdict};
 
-/// What becomes of a packet that a rule has picked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// It is dropped.
-    Drop,
-    /// It is marked if it is ECN-capable, else dropped.
-    Mark,
-    /// It is marked if it is ECN-capable, else left alone: only a full buffer drops.
-    MarkEverything,
-    /// It is marked if it is ECN-capable or a credit of re-ECN (FNE), whose sender is ECN-capable though the field does not say so; else
-    /// dropped.
-    MarkReEcn,
+words! {
+    /// What happens to a picked packet.
+    pub enum Action {
+        /// It is dropped.
+        Drop = "drop",
+        /// It is marked if it is ECN-capable, else dropped.
+        Mark = "mark",
+        /// It is marked if it is ECN-capable, else accepted: only a full buffer drops.
+        MarkEverything = "mark-everything",
+        /// It is marked if it is ECN-capable or a re-ECN credit (FNE), else dropped.
+        MarkReEcn = "mark-re-ecn",
+    }
 }
 
 impl Action {
-    /// Their names in scenario files.
-    pub const NAMES: &[&str] = &["drop", "mark", "mark-everything", "mark-re-ecn"];
-
-    /// From its name.
-    pub fn named(name: &str) -> Action {
-        match name {
-            "drop" => Action::Drop,
-            "mark" => Action::Mark,
-            "mark-re-ecn" => Action::MarkReEcn,
-            _ => Action::MarkEverything,
-        }
+    /// Whether the parameter [`ACTION`] is there and asks for marks.
+    pub fn marks(values: &Values) -> bool {
+        values.at(KEY).is_some_and(|action| action != Action::Drop)
     }
 
     /// Applies it to a packet picked for `reason`.
@@ -68,16 +61,18 @@ pub fn mark_re_ecn(packet: &mut Packet) -> bool {
     after.is_some()
 }
 
-/// The parameter that says what markers do.
+const KEY: Key<Action> = Key::new(ACTION.name);
+
+/// The parameter of markers.
 pub const ACTION: Param = Param {
     name: "action",
-    ty: Type::Choice(Action::NAMES),
+    ty: Action::TYPE,
     default: Fallback::Text("mark-everything"),
     range: Range::ANY,
     source: "our choice: these are markers; a dropped SYN would be an artefact",
-    doc: "What becomes of a packet that is picked: dropped; marked if it is ECN-capable, else dropped; marked if it is \
-          ECN-capable, else let pass; or, where the queue knows re-ECN, marked if it is ECN-capable or a credit (FNE), else dropped. The last is \
-          allowed only where credits are rate-limited (draft-briscoe-conex-re-ecn-tcp-04 section 5.3).",
+    doc: "What happens to a picked packet. `drop`: dropped. `mark`: marked if ECN-capable, else dropped. `mark-everything`: marked if \
+          ECN-capable, else accepted. `mark-re-ecn`: marked if ECN-capable or a re-ECN credit (FNE), else dropped; only where credits are \
+          rate-limited (draft-briscoe-conex-re-ecn-tcp-04 section 5.3).",
 };
 
 #[cfg(test)]

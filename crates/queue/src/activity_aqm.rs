@@ -9,16 +9,34 @@
 //! Set up: `q_base` some packets below the limit, so that the buffer never overflows; `q_min` about half of it,
 //! so that a short queue never drops; `gamma` about `q_base` (section IV-F).
 
-use evenflow_base::schema::{
-    Counter, Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Value, Values,
-};
-use evenflow_base::{Draw, Duration, Packet, Time};
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Value, Values};
+use evenflow_base::{Duration, Packet, Stream, Time};
 
 use crate::averager::Averager;
 use crate::{LinkFacts, Occupancy, Reason, Rule, Verdict};
 
 /// Memory of the estimate of the departure rate: our choice, the paper leaves it open.
 const RATE_MEMORY: Duration = Duration::from_millis(100);
+
+words! {
+    /// Which packets enter the average.
+    pub enum Over {
+        /// Those that are accepted.
+        Accepted = "accepted",
+        /// All that arrive.
+        Received = "received",
+    }
+}
+
+words! {
+    /// The rate that the delay form divides by.
+    pub enum RateEstimate {
+        /// The link's.
+        Link = "link",
+        /// A measured one.
+        Departures = "departures",
+    }
+}
 
 /// Its configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,21 +61,25 @@ impl Params {
     /// From decoded values.
     pub fn new(values: &Values) -> Result<Params, Vec<Problem>> {
         let mut problems = Vec::new();
-        let names = ["q_min", "q_base", "gamma"];
-        let in_time = matches!(values.get("q_base"), Some(Value::Seconds(_)));
-        for name in names {
-            if matches!(values.get(name), Some(Value::Seconds(_))) != in_time {
-                problems.push((name, "q_min, q_base and gamma must all be packets or all be times".into()));
+        let given = Given::read(values);
+        let is_time = |value: &Value| matches!(value, Value::Seconds(_));
+        let in_time = is_time(&given.q_base);
+        let all =
+            [(Given::q_min, &given.q_min), (Given::q_base, &given.q_base), (Given::gamma, &given.gamma)];
+        for (key, value) in all {
+            if is_time(value) != in_time {
+                problems
+                    .push((key.name, "q_min, q_base and gamma must all be packets or all be times".into()));
             }
         }
         let p = Params {
-            q_min: values.number("q_min"),
-            q_base: values.number("q_base"),
-            gamma: values.number("gamma"),
+            q_min: given.q_min.number().unwrap_or(0.0),
+            q_base: given.q_base.number().unwrap_or(0.0),
+            gamma: given.gamma.number().unwrap_or(0.0),
             in_time,
-            memory: values.duration("memory"),
-            average_received: values.word("average_over") == "received",
-            measure_rate: values.word("rate_estimate") == "departures",
+            memory: given.memory,
+            average_received: given.average_over == Over::Received,
+            measure_rate: given.rate_estimate == RateEstimate::Departures,
         };
         if problems.is_empty() && p.q_min > p.q_base {
             problems.push(("q_min", "must not exceed q_base".into()));
@@ -132,13 +154,7 @@ impl Rule for ActivityAqm {
 
     /// A full buffer counts as such even where the AQM would have dropped too.
     #[inline]
-    fn admit<D: Draw>(
-        &mut self,
-        packet: &mut Packet,
-        now: Time,
-        seen: &Occupancy,
-        _draws: &mut D,
-    ) -> Verdict {
+    fn admit(&mut self, packet: &mut Packet, now: Time, seen: &Occupancy, _draws: &mut Stream) -> Verdict {
         let p = &self.params;
         let activity = packet.label;
         self.threshold = drop_threshold(p, activity, self.average());
@@ -176,6 +192,27 @@ impl Rule for ActivityAqm {
 
 const PAPER: &str = "Menth and Zeitler 2018, Table 1";
 
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Debug)]
+    pub struct Given {
+        /// Below this queue length nothing is dropped.
+        q_min: Value = PacketsOrDuration, Text("12 packets"), Range::NOT_NEGATIVE => source: PAPER;
+        /// Threshold for a packet of average activity.
+        q_base: Value = PacketsOrDuration, Text("20 packets"), Range::POSITIVE => source: PAPER;
+        /// How much the threshold falls per unit of activity above the average.
+        gamma: Value = PacketsOrDuration, Text("16 packets"), Range::NOT_NEGATIVE => source: PAPER;
+        /// Memory of the activity averager (M_AA).
+        memory: Duration = Duration, Text("0.3 s"), Range::POSITIVE => source: PAPER;
+        /// Which packets enter the average; "received" is the earlier design, whose fault it shows.
+        average_over: Over = Over::TYPE, Text("accepted") => source: "Menth and Zeitler 2018, section III-C3";
+        /// Delay form only: divide the backlog by the link's rate, or by the rate of departures measured over 0.1
+        /// s of memory while the link is busy.
+        rate_estimate: RateEstimate = RateEstimate::TYPE, Text("link")
+            => source: "our choice: the paper leaves the estimate open";
+    }
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "activity-aqm",
@@ -185,57 +222,7 @@ pub static TABLE: Mechanism = Mechanism {
     doc: "Drops a packet when the queue is not shorter than max(q_min, q_base - gamma * (A - A_avg)), where A is the \
           activity a meter wrote into the packet and A_avg a moving average of the activities accepted.",
     source: "Menth and Zeitler 2018, section III-C, equations 6 to 10",
-    params: &[
-        Param {
-            name: "q_min",
-            ty: Type::PacketsOrDuration,
-            default: Fallback::Text("12 packets"),
-            range: Range::NOT_NEGATIVE,
-            source: PAPER,
-            doc: "Below this queue length nothing is dropped.",
-        },
-        Param {
-            name: "q_base",
-            ty: Type::PacketsOrDuration,
-            default: Fallback::Text("20 packets"),
-            range: Range::POSITIVE,
-            source: PAPER,
-            doc: "Threshold for a packet of average activity.",
-        },
-        Param {
-            name: "gamma",
-            ty: Type::PacketsOrDuration,
-            default: Fallback::Text("16 packets"),
-            range: Range::NOT_NEGATIVE,
-            source: PAPER,
-            doc: "How much the threshold falls per unit of activity above the average.",
-        },
-        Param {
-            name: "memory",
-            ty: Type::Duration,
-            default: Fallback::Text("0.3 s"),
-            range: Range::POSITIVE,
-            source: PAPER,
-            doc: "Memory of the activity averager (M_AA).",
-        },
-        Param {
-            name: "average_over",
-            ty: Type::Choice(&["accepted", "received"]),
-            default: Fallback::Text("accepted"),
-            range: Range::ANY,
-            source: "Menth and Zeitler 2018, section III-C3",
-            doc: "Which packets enter the average; \"received\" is the earlier design, whose fault it shows.",
-        },
-        Param {
-            name: "rate_estimate",
-            ty: Type::Choice(&["link", "departures"]),
-            default: Fallback::Text("link"),
-            range: Range::ANY,
-            source: "our choice: the paper leaves the estimate open",
-            doc: "Delay form only: divide the backlog by the link's rate, or by the rate of departures measured over 0.1 s \
-                  of memory while the link is busy.",
-        },
-    ],
+    params: Given::PARAMS,
     observables: &[
         Observable { name: "threshold", unit: "packets or s", doc: "Threshold applied to the last packet." },
         Observable { name: "average", unit: "1", doc: "Moving average of accepted activities." },
@@ -256,7 +243,7 @@ pub static TABLE: Mechanism = Mechanism {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenflow_base::{Given, Rate, ip};
+    use evenflow_base::{Rate, Stream, ip};
 
     fn params() -> Params {
         Params {
@@ -285,7 +272,7 @@ mod tests {
     }
 
     fn decide(rule: &mut ActivityAqm, label: f64, packets: u32) -> Verdict {
-        rule.admit(&mut packet(label), Time(0), &seen(packets), &mut Given::default())
+        rule.admit(&mut packet(label), Time(0), &seen(packets), &mut Stream::scripted([]))
     }
 
     #[test]
@@ -312,11 +299,11 @@ mod tests {
         let mut rule = ActivityAqm::new(params());
         decide(&mut rule, 8.0, 0);
         assert_eq!(
-            rule.admit(&mut packet(8.38125), Time(0), &seen(14), &mut Given::default()),
+            rule.admit(&mut packet(8.38125), Time(0), &seen(14), &mut Stream::scripted([])),
             Verdict::Drop(Reason::Activity)
         );
         assert_eq!(
-            rule.admit(&mut packet(8.38125), Time(0), &seen(13), &mut Given::default()),
+            rule.admit(&mut packet(8.38125), Time(0), &seen(13), &mut Stream::scripted([])),
             Verdict::Accept
         );
     }
@@ -355,8 +342,8 @@ mod tests {
             let label = stream.uniform(5.0, 9.0);
             let packets = (stream.uniform(0.0, 25.0)) as u32;
             let now = Time(i * 1_000_000);
-            let a = by_packets.admit(&mut packet(label), now, &seen(packets), &mut Given::default());
-            let b = by_time.admit(&mut packet(label), now, &seen(packets), &mut Given::default());
+            let a = by_packets.admit(&mut packet(label), now, &seen(packets), &mut Stream::scripted([]));
+            let b = by_time.admit(&mut packet(label), now, &seen(packets), &mut Stream::scripted([]));
             assert_eq!(a, b, "packet {i}: activity {label}, queue {packets}");
         }
     }

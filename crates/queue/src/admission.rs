@@ -1,9 +1,11 @@
 //! The admission rules, dispatched statically: whether an arriving packet may wait.
 
 use evenflow_base::schema::{Mechanism, Problem, Values};
-use evenflow_base::{Draw, Duration, Packet, Time, Verdict};
+use evenflow_base::{Duration, Packet, Stream, Time, Verdict};
 
+use crate::droptail::DropTail;
 use crate::rule::{LinkFacts, Occupancy, Rule};
+use crate::scheduler::DISCIPLINES;
 
 /// The places of the rules: variant, type, and what calls them by name.
 macro_rules! rules {
@@ -15,16 +17,16 @@ macro_rules! rules {
         }
 
         /// The tables of all admission rules.
-        pub static MECHANISMS: &[&Mechanism] = &[$(<$rule as Rule>::TABLE,)*];
+        pub(crate) static RULES: &[&Mechanism] = &[$(<$rule as Rule>::TABLE,)*];
 
         impl Admission {
-            /// The rule called `kind`. A mechanism that is rule and scheduler in one says only, when a packet arrives, whether there
-            /// is room.
+            /// The rule called `kind`. A mechanism that is rule and scheduler in one decides by itself: before it there is only room.
             pub fn build(kind: &str, values: &Values, link: LinkFacts) -> Result<Admission, Vec<Problem>> {
                 $(if kind == <$rule as Rule>::TABLE.kind {
                     return <$rule as Rule>::build(values, link).map(|rule| Admission::$name(Box::new(rule)));
                 })*
-                panic!("no admission rule is called {kind}")
+                assert!(DISCIPLINES.iter().any(|table| table.kind == kind), "no admission rule is called {kind}");
+                Ok(Admission::DropTail(Box::new(DropTail)))
             }
 
             /// Whether it asks for nothing but room: see [`Rule::PLAIN`].
@@ -34,12 +36,12 @@ macro_rules! rules {
 
             /// See [`Rule::admit`].
             #[inline]
-            pub fn admit<D: Draw>(
+            pub fn admit(
                 &mut self,
                 packet: &mut Packet,
                 now: Time,
                 seen: &Occupancy,
-                draws: &mut D,
+                draws: &mut Stream,
             ) -> Verdict {
                 match self { $(Admission::$name(rule) => rule.admit(packet, now, seen, draws),)* }
             }
@@ -87,10 +89,23 @@ macro_rules! rules {
                 match self { $(Admission::$name(rule) => rule.departed(size, busy, now),)* }
             }
 
+            /// See [`Rule::heap_bytes`]; with the rule itself.
+            pub fn heap_bytes(&self) -> u64 {
+                match self { $(Admission::$name(rule) => size_of_val(&**rule) as u64 + rule.heap_bytes(),)* }
+            }
+
             /// See [`Rule::observe`].
             pub fn observe(&self, name: &str) -> Option<f64> {
                 match self { $(Admission::$name(rule) => rule.observe(name),)* }
             }
+        }
+
+        /// See [`Rule::marks`].
+        pub fn marks(kind: &str, values: &Values) -> bool {
+            $(if kind == <$rule as Rule>::TABLE.kind {
+                return <$rule as Rule>::marks(values);
+            })*
+            false
         }
 
         /// See [`Rule::check_partly`].
@@ -132,8 +147,6 @@ rules! {
     Preference(crate::drop_preference::DropPreference),
     /// See [`crate::droptail`].
     DropTail(crate::droptail::DropTail),
-    /// See [`crate::fq_codel`].
-    FqCodel(crate::fq_codel::Entrance),
     /// See [`crate::load_based`].
     Load(crate::load_based::LoadBased),
     /// See [`crate::pie`].

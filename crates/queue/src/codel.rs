@@ -1,7 +1,7 @@
 //! CoDel, controlled delay: drops at the head of the queue once packets have waited longer than a target for a whole
 //! interval, ever more often until they no longer do (RFC 8289).
 //!
-//! It decides when a packet would leave, so its link takes the event path. [`State::head`] is section 5.5's pseudo-code taken
+//! It decides when a packet would leave. [`State::head`] is section 5.5's pseudo-code taken
 //! apart at its calls of `dodequeue`: each head is shown to it in turn, and after a drop the next one, until it lets one go or
 //! [`State::emptied`] says that there is none. A test holds both against each other.
 //!
@@ -10,29 +10,30 @@
 //!
 //! Set up: the interval as long as the round trips of most users, the target 5 to 10 % of it (sections 4.2 and 4.3).
 
-use evenflow_base::schema::{
-    Counter, Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Traits, Type, Value,
-    Values,
-};
-use evenflow_base::{Draw, Duration, Packet, Reason, Time, Verdict};
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
+use evenflow_base::{Duration, Packet, Reason, Stream, Time, Verdict};
 
 use crate::action::mark;
 use crate::droptail::admit_if_room;
 use crate::rule::{LinkFacts, Occupancy, Rule};
 
-/// Its configuration.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Params {
-    /// TARGET.
-    pub target: Duration,
-    /// INTERVAL.
-    pub interval: Duration,
-    /// maxpacket, bytes.
-    pub max_packet: u64,
-    /// Whether ECN-capable packets are marked instead of dropped.
-    pub ecn: bool,
-    /// Sojourn time above which every ECN-capable packet is marked.
-    pub ce_threshold: Option<Duration>,
+params! {
+    /// Its parameters.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Params {
+        /// Acceptable queueing delay.
+        target: Duration = Duration, Text("5 ms"), Range::POSITIVE => source: "RFC 8289 section 4.3";
+        /// Time above the target before the first drop, and the first interval between drops.
+        interval: Duration = Duration, Text("100 ms"), Range::at_least(1e-6) => source: "RFC 8289 section 4.2";
+        /// No drop while at most this waits behind the packet.
+        max_packet: u64 = Bytes, Text("1500 B"), Range::PACKET_SIZE
+            => source: "RFC 8289 section 5.3: the interface's MTU";
+        /// Mark ECN-capable packets instead of dropping them.
+        ecn: bool = Flag, Text("true") => source: "RFC 8290 section 5.2.6; RFC 3168 section 5";
+        /// Mark every ECN-capable packet that waited longer, whatever `ecn` is.
+        ce_threshold: Option<Duration> = Duration, Absent("off"), Range::NOT_NEGATIVE
+            => source: "RFC 8290 section 5.2.7";
+    }
 }
 
 impl Params {
@@ -45,16 +46,15 @@ impl Params {
         ce_threshold: None,
     };
 
-    /// From decoded values.
-    pub fn new(values: &Values) -> Params {
-        Params {
-            target: values.duration("target"),
-            interval: values.duration("interval"),
-            max_packet: values.number("max_packet") as u64,
-            ecn: values.flag("ecn"),
-            ce_threshold: values.get("ce_threshold").and_then(Value::number).map(Duration::from_seconds),
-        }
+    /// Whether some packets are marked.
+    pub(crate) fn marks(&self) -> bool {
+        self.ecn || self.ce_threshold.is_some()
     }
+}
+
+/// Whether a CoDel with these parameters marks; some may be missing.
+pub(crate) fn marks(values: &Values) -> bool {
+    values.at(Params::ecn) == Some(true) || values.raw(Params::ce_threshold).is_some()
 }
 
 /// When the next drop is due after one that was due at `t`: `control_law`, RFC 8289 section 5.6.
@@ -213,17 +213,11 @@ impl Rule for Codel {
     const TABLE: &'static Mechanism = &TABLE;
 
     fn build(values: &Values, _link: LinkFacts) -> Result<Codel, Vec<Problem>> {
-        Ok(Codel::new(Params::new(values)))
+        Ok(Codel::new(Params::read(values)))
     }
 
     #[inline]
-    fn admit<D: Draw>(
-        &mut self,
-        _packet: &mut Packet,
-        _now: Time,
-        seen: &Occupancy,
-        _draws: &mut D,
-    ) -> Verdict {
+    fn admit(&mut self, _packet: &mut Packet, _now: Time, seen: &Occupancy, _draws: &mut Stream) -> Verdict {
         admit_if_room(seen)
     }
 
@@ -242,57 +236,11 @@ impl Rule for Codel {
     fn observe(&self, name: &str) -> Option<f64> {
         self.state.observe(name)
     }
+
+    fn marks(values: &Values) -> bool {
+        marks(values)
+    }
 }
-
-/// `target`.
-pub const TARGET: Param = Param {
-    name: "target",
-    ty: Type::Duration,
-    default: Fallback::Text("5 ms"),
-    range: Range::POSITIVE,
-    source: "RFC 8289 section 4.3",
-    doc: "Acceptable standing delay.",
-};
-
-/// `interval`.
-pub const INTERVAL: Param = Param {
-    name: "interval",
-    ty: Type::Duration,
-    default: Fallback::Text("100 ms"),
-    range: Range { min: 1e-6, closed: true, max: f64::INFINITY },
-    source: "RFC 8289 section 4.2",
-    doc: "How long packets must have waited longer than the target before one is dropped, and the first gap between drops.",
-};
-
-/// `max_packet`.
-pub const MAX_PACKET: Param = Param {
-    name: "max_packet",
-    ty: Type::Bytes,
-    default: Fallback::Text("1500 B"),
-    range: Range::PACKET_SIZE,
-    source: "RFC 8289 section 5.3: the interface's MTU",
-    doc: "Where no more than this waits behind a packet, it is not dropped.",
-};
-
-/// `ecn`.
-pub const ECN: Param = Param {
-    name: "ecn",
-    ty: Type::Flag,
-    default: Fallback::Text("true"),
-    range: Range::ANY,
-    source: "RFC 8290 section 5.2.6; RFC 3168 section 5",
-    doc: "Whether ECN-capable packets are marked instead of dropped.",
-};
-
-/// `ce_threshold`.
-pub const CE_THRESHOLD: Param = Param {
-    name: "ce_threshold",
-    ty: Type::Duration,
-    default: Fallback::Absent("off"),
-    range: Range::NOT_NEGATIVE,
-    source: "RFC 8290 section 5.2.7",
-    doc: "Every ECN-capable packet that has waited longer than this is marked, whatever `ecn` says.",
-};
 
 /// How it marks, where its document only drops.
 pub const MARKING: Deviation = Deviation {
@@ -309,7 +257,7 @@ pub static TABLE: Mechanism = Mechanism {
     doc: "Drops or marks at the head of the queue: once packets have waited longer than the target for a whole interval, then \
           again after interval / sqrt(2), interval / sqrt(3), and so on, until one has waited less.",
     source: "RFC 8289",
-    params: &[TARGET, INTERVAL, MAX_PACKET, ECN, CE_THRESHOLD],
+    params: Params::PARAMS,
     observables: &[
         Observable {
             name: "sojourn",

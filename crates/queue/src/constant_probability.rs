@@ -3,8 +3,10 @@
 //! No mechanism for a network but one for experiments: it opens the loop, so that a control's response to a known share of
 //! marks can be measured (Siris et al., Computer Communications 2002, figure 1). Random *loss* is a link's, not a queue's.
 
-use evenflow_base::schema::{Counter, Fallback, Mechanism, Param, Problem, Range, Room, Type, Values};
-use evenflow_base::{Draw, Packet, Time};
+use std::collections::BTreeMap;
+
+use evenflow_base::schema::{Counter, Mechanism, Problem, Room, Values};
+use evenflow_base::{Packet, Stream, Time};
 
 use crate::action::ACTION;
 use crate::rule::by_class;
@@ -24,11 +26,12 @@ pub struct Params {
 impl Params {
     /// From decoded values; `classes` are all traffic classes, by number.
     pub fn new(values: &Values, classes: &[String]) -> Params {
-        let probability = values.number("probability");
+        let given = Given::read(values);
+        let probability = given.probability;
         Params {
             probability,
-            by_class: by_class(values, "class_probability", classes, probability).map(Vec::into_boxed_slice),
-            action: Action::named(values.word("action")),
+            by_class: given.class_probability.map(|table| by_class(&table, classes, probability).into()),
+            action: given.action,
         }
     }
 }
@@ -55,13 +58,7 @@ impl Rule for ConstantProbability {
 
     /// One number is drawn for every packet.
     #[inline]
-    fn admit<D: Draw>(
-        &mut self,
-        packet: &mut Packet,
-        _now: Time,
-        seen: &Occupancy,
-        draws: &mut D,
-    ) -> Verdict {
+    fn admit(&mut self, packet: &mut Packet, _now: Time, seen: &Occupancy, draws: &mut Stream) -> Verdict {
         let probability = match &self.params.by_class {
             None => self.params.probability,
             Some(by_class) => {
@@ -75,6 +72,24 @@ impl Rule for ConstantProbability {
             (false, false) => Verdict::Accept,
         }
     }
+
+    fn marks(values: &Values) -> bool {
+        Action::marks(values)
+    }
+}
+
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Debug)]
+    pub struct Given {
+        /// Of each packet, independently.
+        probability: f64 = Number, Required, Range::between(0.0, 1.0) => source: "";
+        /// That of each traffic class that crosses the link.
+        class_probability: Option<BTreeMap<String, f64>> = NumberPerClass, Absent("the same for all"), Range::between(0.0, 1.0)
+            => source: "Zhang et al. 2011 section V.B";
+        /// See [`ACTION`].
+        action: Action = ACTION;
+    }
 }
 
 /// Its table.
@@ -86,25 +101,7 @@ pub static TABLE: Mechanism = Mechanism {
     doc: "Picks every packet with the same probability, whatever the queue: for experiments in which the share of marks is \
           to be known.",
     source: "Siris et al., Computer Communications 2002, figure 1",
-    params: &[
-        Param {
-            name: "probability",
-            ty: Type::Number,
-            default: Fallback::Required,
-            range: Range { min: 0.0, closed: true, max: 1.0 },
-            source: "",
-            doc: "Of each packet, independently.",
-        },
-        Param {
-            name: "class_probability",
-            ty: Type::NumberPerClass,
-            default: Fallback::Absent("the same for all"),
-            range: Range { min: 0.0, closed: true, max: 1.0 },
-            source: "Zhang et al. 2011 section V.B",
-            doc: "That of each traffic class that crosses the link.",
-        },
-        ACTION,
-    ],
+    params: Given::PARAMS,
     observables: &[],
     counters: &[
         Counter { name: "limit", doc: "The queue was full." },

@@ -6,10 +6,8 @@
 //! Both amendments are in: a buffer overflow lowers α by 1 %, at most 25 % a window; a link with a short queue is not
 //! congested. `q_min` is Menth and Zeitler's addition (section V-E1). Not here: the edge (stage `csfq-edge`).
 
-use evenflow_base::schema::{
-    Counter, Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Values,
-};
-use evenflow_base::{Draw, Duration, Packet, Rate, Time};
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Values};
+use evenflow_base::{Duration, Packet, Rate, Stream, Time};
 
 use crate::{LinkFacts, Occupancy, Reason, Rule, Verdict};
 
@@ -18,13 +16,14 @@ const OVERFLOW_BUDGET: i32 = 29;
 /// What one overflow leaves of α.
 const OVERFLOW_FACTOR: f64 = 0.99;
 
-/// Which description of the algorithm is followed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// The authors' ns-2 program.
-    Ns2,
-    /// The papers' text: α starts at the capacity, the budget refills every window.
-    Paper,
+words! {
+    /// Which description of the algorithm is followed.
+    pub enum Form {
+        /// The authors' ns-2 program.
+        Ns2 = "ns2",
+        /// The papers.
+        Paper = "paper",
+    }
 }
 
 /// Its configuration.
@@ -47,16 +46,17 @@ pub struct Params {
 impl Params {
     /// From decoded values; the capacity defaults to the link's rate.
     pub fn new(values: &Values, rate: Option<Rate>) -> Result<Params, Vec<Problem>> {
-        let Some(capacity) = values.rate("capacity").or(rate) else {
+        let given = Given::read(values);
+        let Some(capacity) = given.capacity.or(rate) else {
             return Err(vec![("capacity", "must be given: the link has no rate".into())]);
         };
         Ok(Params {
             capacity: capacity.0,
-            memory: values.duration("memory"),
-            interval: values.duration("interval"),
-            q_threshold: values.number("q_threshold"),
-            q_min: values.number("q_min"),
-            form: if values.word("form") == "paper" { Form::Paper } else { Form::Ns2 },
+            memory: given.memory,
+            interval: given.interval,
+            q_threshold: given.q_threshold,
+            q_min: given.q_min,
+            form: given.form,
         })
     }
 }
@@ -227,7 +227,7 @@ impl Rule for Csfq {
         Params::new(values, link.rate).map(Csfq::new)
     }
 
-    fn admit<D: Draw>(&mut self, packet: &mut Packet, now: Time, seen: &Occupancy, draws: &mut D) -> Verdict {
+    fn admit(&mut self, packet: &mut Packet, now: Time, seen: &Occupancy, draws: &mut Stream) -> Verdict {
         let tosses = self.alpha > 0.0 && f64::from(seen.packets) >= self.params.q_min;
         let probability = if tosses { drop_probability(self.alpha, packet.label) } else { 0.0 };
         let dropped = probability > 0.0 && draws.open01() < probability;
@@ -258,6 +258,31 @@ impl Rule for Csfq {
     }
 }
 
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Given {
+        /// Averaging constant of the aggregate rates (K_alpha).
+        memory: Duration = Duration, Text("100 ms"), Range::POSITIVE
+            => source: "Menth and Zeitler 2018, section V-A";
+        /// Window of the fair-rate estimate (K_c).
+        interval: Duration = Duration, Text("100 ms"), Range::POSITIVE
+            => source: "Menth and Zeitler 2018, section V-A";
+        /// The link capacity it assumes.
+        capacity: Option<Rate> = Rate, Absent("the link's rate at the start"), Range::POSITIVE
+            => source: "Stoica, Shenker, Zhang 1998";
+        /// Below this queue length the link is not congested (second amendment).
+        q_threshold: f64 = Packets, Text("12 packets"), Range::NOT_NEGATIVE
+            => source: "Stoica, Shenker, Zhang 2003: half the buffer, which here holds 24 packets";
+        /// Below this queue length no packet is dropped at random.
+        q_min: f64 = Packets, Text("0 packets"), Range::NOT_NEGATIVE
+            => source: "Menth and Zeitler 2018, section V-E1";
+        /// Which description of the algorithm is followed.
+        form: Form = Form::TYPE, Text("ns2")
+            => source: "Menth and Zeitler 2018, section V-A: they ported the authors' ns-2 program";
+    }
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "csfq",
@@ -267,56 +292,7 @@ pub static TABLE: Mechanism = Mechanism {
     doc: "Drops a packet with probability max(0, 1 - alpha / label), where the label is the rate of its aggregate as \
           measured at the edge and alpha the fair rate that this link estimates.",
     source: "Stoica, Shenker, Zhang, SIGCOMM 1998 and IEEE/ACM ToN 2003; parameters: Menth and Zeitler 2018, section V-A",
-    params: &[
-        Param {
-            name: "memory",
-            ty: Type::Duration,
-            default: Fallback::Text("100 ms"),
-            range: Range::POSITIVE,
-            source: "Menth and Zeitler 2018, section V-A",
-            doc: "Averaging constant of the aggregate rates (K_alpha).",
-        },
-        Param {
-            name: "interval",
-            ty: Type::Duration,
-            default: Fallback::Text("100 ms"),
-            range: Range::POSITIVE,
-            source: "Menth and Zeitler 2018, section V-A",
-            doc: "Window of the fair-rate estimate (K_c).",
-        },
-        Param {
-            name: "capacity",
-            ty: Type::Rate,
-            default: Fallback::Absent("the link's rate at the start"),
-            range: Range::POSITIVE,
-            source: "Stoica, Shenker, Zhang 1998",
-            doc: "What the link is believed to carry.",
-        },
-        Param {
-            name: "q_threshold",
-            ty: Type::Packets,
-            default: Fallback::Text("12 packets"),
-            range: Range::NOT_NEGATIVE,
-            source: "Stoica, Shenker, Zhang 2003: half the buffer, which here holds 24 packets",
-            doc: "A shorter queue means the link is not congested (second amendment).",
-        },
-        Param {
-            name: "q_min",
-            ty: Type::Packets,
-            default: Fallback::Text("0 packets"),
-            range: Range::NOT_NEGATIVE,
-            source: "Menth and Zeitler 2018, section V-E1",
-            doc: "Below this queue length no packet is dropped at random.",
-        },
-        Param {
-            name: "form",
-            ty: Type::Choice(&["ns2", "paper"]),
-            default: Fallback::Text("ns2"),
-            range: Range::ANY,
-            source: "Menth and Zeitler 2018, section V-A: they ported the authors' ns-2 program",
-            doc: "Which description of the algorithm is followed.",
-        },
-    ],
+    params: Given::PARAMS,
     observables: &[
         Observable { name: "alpha", unit: "bit/s", doc: "Estimated fair rate; 0 drops nothing (ns-2 form)." },
         Observable { name: "arrival_rate", unit: "bit/s", doc: "Estimated rate of arrivals." },

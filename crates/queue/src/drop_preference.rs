@@ -5,38 +5,33 @@
 //! each preference has a length of its own from which it is dropped (partial buffer sharing). It marks nothing. Not here: who declares
 //! ([`evenflow_base::Codepoint::drop_preference`] is the order), two priorities in time (the scheduler `strict` and a policer that gives a class).
 
-use evenflow_base::schema::{
-    Counter, Deviation, Fallback, Mechanism, Param, Problem, Range, Room, Type, Values,
-};
-use evenflow_base::{Draw, Packet, Reason, Time, Verdict};
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Problem, Room, Values};
+use evenflow_base::{Packet, Reason, Stream, Time, Verdict};
 
 use crate::rule::{LinkFacts, Occupancy, Rule};
 
 /// The preference that the limit alone drops.
 const LAST: u8 = 5;
 
-/// The rule.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DropPreference {
-    /// Preference k is dropped from k times so many waiting packets on.
-    pub step: f64,
+params! {
+    /// The rule, which has no state.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct DropPreference {
+        /// A packet of preference k, 1 to 4, is dropped once k times so many packets wait.
+        step: f64 = Packets, Text("10 packets"), Range::POSITIVE
+            => source: "our choice; the draft gives the order alone";
+    }
 }
 
 impl Rule for DropPreference {
     const TABLE: &'static Mechanism = &TABLE;
 
     fn build(values: &Values, _link: LinkFacts) -> Result<DropPreference, Vec<Problem>> {
-        Ok(DropPreference { step: values.number("step") })
+        Ok(DropPreference::read(values))
     }
 
     #[inline]
-    fn admit<D: Draw>(
-        &mut self,
-        packet: &mut Packet,
-        _now: Time,
-        seen: &Occupancy,
-        _draws: &mut D,
-    ) -> Verdict {
+    fn admit(&mut self, packet: &mut Packet, _now: Time, seen: &Occupancy, _draws: &mut Stream) -> Verdict {
         let preference = packet.codepoint().drop_preference();
         if seen.full {
             Verdict::Drop(Reason::Limit)
@@ -57,14 +52,7 @@ pub static TABLE: Mechanism = Mechanism {
     doc: "Drops arriving packets in the order of re-ECN's drop preference as the queue grows: not ECN-capable, ECN-capable, neutral or marked, credit; what \
           declares congestion is dropped by the limit alone.",
     source: "draft-briscoe-conex-re-ecn-tcp-04 section 5.3; Zhang et al. 2011 section III.B, step 5",
-    params: &[Param {
-        name: "step",
-        ty: Type::Packets,
-        default: Fallback::Text("10 packets"),
-        range: Range::POSITIVE,
-        source: "our choice; the draft gives the order alone",
-        doc: "Preference k, 1 to 4, is dropped from k times so many waiting packets on.",
-    }],
+    params: DropPreference::PARAMS,
     observables: &[],
     counters: &[
         Counter { name: "limit", doc: "The queue was full." },

@@ -5,7 +5,7 @@
 
 pub use evenflow_base::limit::Limit;
 use evenflow_base::schema::{Counter, Mechanism, Problem, Room, Values};
-use evenflow_base::{Draw, Packet, Reason, Time, Verdict};
+use evenflow_base::{Packet, Reason, Stream, Time, Verdict};
 
 use crate::rule::{LinkFacts, Occupancy, Rule};
 
@@ -28,13 +28,7 @@ impl Rule for DropTail {
     }
 
     #[inline]
-    fn admit<D: Draw>(
-        &mut self,
-        _packet: &mut Packet,
-        _now: Time,
-        seen: &Occupancy,
-        _draws: &mut D,
-    ) -> Verdict {
+    fn admit(&mut self, _packet: &mut Packet, _now: Time, seen: &Occupancy, _draws: &mut Stream) -> Verdict {
         admit_if_room(seen)
     }
 }

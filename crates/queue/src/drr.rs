@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use evenflow_base::schema::{Counter, Fallback, Mechanism, Param, Problem, Range, Room, Type, Values};
-use evenflow_base::{Reason, Time};
+use evenflow_base::schema::{Counter, Mechanism, Problem, Room, Values};
+use evenflow_base::{Heap, Reason, Time};
 
-use crate::held::{Dropped, PER, Queued, Schedule, Sent, Served};
+use crate::held::{Dropped, Kind, PER, Per, Queued, Schedule, Sent, Served};
 
 /// The queues.
 #[derive(Clone, Debug)]
@@ -98,14 +98,6 @@ impl Drr {
 }
 
 impl Schedule for Drr {
-    const TABLE: &'static Mechanism = &TABLE;
-
-    fn build(values: &Values, served: &Served) -> Result<Drr, Vec<Problem>> {
-        let quantum = values.number("quantum");
-        let quanta = served.owners.iter().map(|owner| (quantum * owner.weight).round() as u64).collect();
-        Ok(Drr::new(quanta, values.word("overflow") == "longest"))
-    }
-
     fn has(&self, key: usize) -> bool {
         key < self.queues.len()
     }
@@ -128,8 +120,48 @@ impl Schedule for Drr {
         item.is_some()
     }
 
+    fn heap_bytes(&self) -> u64 {
+        let packets = self.queues.iter().map(|queue| queue.packets.heap_bytes()).sum::<u64>();
+        packets + self.queues.heap_bytes() + self.active.heap_bytes()
+    }
+
     fn for_each(&self, show: &mut dyn FnMut(&Queued)) {
         self.queues.iter().flat_map(|q| &q.packets).for_each(show);
+    }
+}
+
+impl Kind for Drr {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, served: &Served) -> Result<Drr, Vec<Problem>> {
+        let Given { quantum, overflow, .. } = Given::read(values);
+        let quanta = served.owners.iter().map(|owner| (quantum * owner.weight).round() as u64).collect();
+        Ok(Drr::new(quanta, overflow == Overflow::Longest))
+    }
+}
+
+words! {
+    /// Which packet is dropped when the buffer is full.
+    pub enum Overflow {
+        /// The last one of the longest queue.
+        Longest = "longest",
+        /// The arriving one.
+        Arriving = "arriving",
+    }
+}
+
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Given {
+        /// See [`PER`].
+        per: Per = Param { default: Text("user"), ..PER };
+        /// Bytes per turn for weight 1.
+        quantum: f64 = Bytes, Text("1500 B"), Range::FROM_ONE
+            => source: "Shreedhar and Varghese 1996, section 3: one packet of largest size keeps the work per packet constant";
+        /// Which packet is dropped when the buffer is full: the last of the longest queue, or the arriving one.
+        overflow: Overflow = Overflow::TYPE, Text("longest")
+            => source: "Shreedhar and Varghese 1996, section 3.2 (buffer stealing)";
     }
 }
 
@@ -141,25 +173,7 @@ pub static TABLE: Mechanism = Mechanism {
     title: "Deficit round robin",
     doc: "Serves queues in turn, each up to its quantum times the weight of its owner, and carries over the rest.",
     source: "Shreedhar and Varghese, IEEE/ACM ToN 1996",
-    params: &[
-        Param { default: Fallback::Text("user"), ..PER },
-        Param {
-            name: "quantum",
-            ty: Type::Bytes,
-            default: Fallback::Text("1500 B"),
-            range: Range::FROM_ONE,
-            source: "Shreedhar and Varghese 1996, section 3: one packet of largest size keeps the work per packet constant",
-            doc: "Bytes per turn for weight 1.",
-        },
-        Param {
-            name: "overflow",
-            ty: Type::Choice(&["longest", "arriving"]),
-            default: Fallback::Text("longest"),
-            range: Range::ANY,
-            source: "Shreedhar and Varghese 1996, section 3.2 (buffer stealing)",
-            doc: "Who goes when the buffer is full: the last packet of the longest queue, or the arriving one.",
-        },
-    ],
+    params: Given::PARAMS,
     observables: &[],
     counters: &[Counter { name: "pushed_out", doc: "Taken out of the longest queue to make room." }],
     deviations: &[],

@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 
 use evenflow_base::schema::{Mechanism, Problem, Room, Values};
-use evenflow_base::{Packet, Time};
+use evenflow_base::{Heap, Packet, Time};
 
-use crate::held::{Dropped, Queued, Schedule, Sent, Served};
+use crate::held::{Dropped, FlowTable, Kind, Queued, Schedule, Sent, Served};
 
 /// One queue, in order of arrival.
 #[derive(Clone, Debug, Default)]
@@ -14,14 +14,8 @@ pub struct Fifo {
 }
 
 impl Schedule for Fifo {
-    const TABLE: &'static Mechanism = &TABLE;
-
-    fn build(_values: &Values, _served: &Served) -> Result<Fifo, Vec<Problem>> {
-        Ok(Fifo::default())
-    }
-
     #[inline]
-    fn place(&mut self, _key: usize, _packet: &Packet, _now: Time) -> usize {
+    fn place(&mut self, _key: usize, _packet: &Packet, _flows: &dyn FlowTable, _now: Time) -> usize {
         0
     }
 
@@ -33,8 +27,20 @@ impl Schedule for Fifo {
         self.packets.pop_front().map(|item| (item, None))
     }
 
+    fn heap_bytes(&self) -> u64 {
+        self.packets.heap_bytes()
+    }
+
     fn for_each(&self, show: &mut dyn FnMut(&Queued)) {
         self.packets.iter().for_each(show);
+    }
+}
+
+impl Kind for Fifo {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(_values: &Values, _served: &Served) -> Result<Fifo, Vec<Problem>> {
+        Ok(Fifo::default())
     }
 }
 

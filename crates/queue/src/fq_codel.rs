@@ -11,33 +11,33 @@
 use std::collections::VecDeque;
 
 use evenflow_base::random::salted;
-use evenflow_base::schema::{
-    Counter, Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Traits, Type, Value,
-    Values,
-};
-use evenflow_base::{Draw, Packet, Reason, Stream, Time, Verdict};
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
+use evenflow_base::{Heap, Packet, Reason, Stream, Time, Verdict};
 
-use crate::codel::{self, CE_THRESHOLD, ECN, INTERVAL, MARKING, MAX_PACKET, TARGET};
-use crate::droptail::admit_if_room;
-use crate::held::{COLLISIONS, Dropped, HashStats, PUSHED_OUT, Queued, Schedule, Sent, Served};
-use crate::rule::{LinkFacts, Occupancy, Rule};
+use crate::codel::{self, MARKING};
+use crate::held::{
+    COLLISIONS, Dropped, FlowTable, HashStats, Kind, PUSHED_OUT, Queued, Schedule, Sent, Served,
+};
 
 /// What fills the buffer where the scenario gives no limit (RFC 8290 section 5.2.3), packets.
 pub const LIMIT: f64 = 10_240.0;
 
-/// Its configuration.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Params {
-    /// Of every queue.
-    pub codel: codel::Params,
-    /// Queues.
-    pub flows: usize,
-    /// Bytes per round.
-    pub quantum: i64,
-    /// Most packets that leave at once when the buffer is full.
-    pub drop_batch: usize,
-    /// Bytes of all queues together.
-    pub memory_limit: Option<u64>,
+params! {
+    /// Its parameters.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Params {
+        ..codel: codel::Params;
+        /// Queues to which flows are hashed.
+        flows: usize = Integer, Text("1024"), Range::between(1.0, 65_536.0) => source: "RFC 8290 section 5.2.5";
+        /// Bytes per round.
+        quantum: i64 = Bytes, Text("1514 B"), Range::FROM_ONE
+            => source: "RFC 8290 section 5.2.4: the MTU and Ethernet's header";
+        /// Most packets that leave at once when the buffer is full; never more than half of their queue.
+        drop_batch: usize = Integer, Text("64"), Range::FROM_ONE => source: "RFC 8290 section 4.1";
+        /// Most bytes of all queues together, beside the limit.
+        memory_limit: Option<u64> = Bytes, Absent("off"), Range::FROM_ONE
+            => source: "Linux, tc-fq_codel (32 MiB there)";
+    }
 }
 
 impl Params {
@@ -52,18 +52,11 @@ impl Params {
 
     /// From decoded values.
     pub fn new(values: &Values) -> Result<Params, Vec<Problem>> {
-        let max_packet = values.number("max_packet");
-        let memory_limit = values.get("memory_limit").and_then(Value::number);
-        if memory_limit.is_some_and(|limit| limit < max_packet) {
-            return Err(vec![("memory_limit", "must hold a packet of max_packet bytes".into())]);
+        let params = Params::read(values);
+        if params.memory_limit.is_some_and(|limit| limit < params.codel.max_packet) {
+            return Err(vec![(Params::memory_limit.name, "must hold a packet of max_packet bytes".into())]);
         }
-        Ok(Params {
-            codel: codel::Params::new(values),
-            flows: values.number("flows") as usize,
-            quantum: values.number("quantum") as i64,
-            drop_batch: values.number("drop_batch") as usize,
-            memory_limit: memory_limit.map(|limit| limit as u64),
-        })
+        Ok(params)
     }
 }
 
@@ -94,11 +87,6 @@ struct Flow {
     codel: codel::State,
     /// Whose packet came last.
     key: usize,
-}
-
-/// About how many bytes so many queues take, packets not counted.
-pub fn memory(flows: usize) -> u64 {
-    (flows * (size_of::<Flow>() + 2 * size_of::<u32>())) as u64
 }
 
 impl Flow {
@@ -161,13 +149,7 @@ impl FqCodel {
 }
 
 impl Schedule for FqCodel {
-    const TABLE: &'static Mechanism = &TABLE;
-
-    fn build(values: &Values, served: &Served) -> Result<FqCodel, Vec<Problem>> {
-        Params::new(values).map(|params| FqCodel::new(params, served.hash.clone()))
-    }
-
-    fn place(&mut self, key: usize, _packet: &Packet, _now: Time) -> usize {
+    fn place(&mut self, key: usize, _packet: &Packet, _flows: &dyn FlowTable, _now: Time) -> usize {
         let queue = (salted(key as u64, self.salt) % self.params.flows as u64) as usize;
         let flow = &mut self.flows[queue];
         self.stats.collisions += u64::from(!flow.packets.is_empty() && flow.key != key);
@@ -253,6 +235,11 @@ impl Schedule for FqCodel {
         }
     }
 
+    fn heap_bytes(&self) -> u64 {
+        let packets = self.flows.iter().map(|flow| flow.packets.heap_bytes()).sum::<u64>();
+        packets + self.flows.heap_bytes() + self.new.heap_bytes() + self.old.heap_bytes()
+    }
+
     fn for_each(&self, show: &mut dyn FnMut(&Queued)) {
         self.flows.iter().flat_map(|flow| &flow.packets).for_each(show);
     }
@@ -260,32 +247,21 @@ impl Schedule for FqCodel {
     fn hash_stats(&self) -> Option<&HashStats> {
         Some(&self.stats)
     }
-
-    fn memory(values: &Values, _owners: usize, _comers: usize) -> u64 {
-        memory(values.maybe("flows").unwrap_or(0.0) as usize)
-    }
 }
 
-/// What FQ-CoDel says to an arriving packet: whether there is room. The rest is the scheduler's.
-#[derive(Clone, Copy, Debug)]
-pub struct Entrance;
-
-impl Rule for Entrance {
+impl Kind for FqCodel {
     const TABLE: &'static Mechanism = &TABLE;
 
-    fn build(values: &Values, _link: LinkFacts) -> Result<Entrance, Vec<Problem>> {
-        Params::new(values).map(|_| Entrance)
+    fn build(values: &Values, served: &Served) -> Result<FqCodel, Vec<Problem>> {
+        Params::new(values).map(|params| FqCodel::new(params, served.hash.clone()))
     }
 
-    #[inline]
-    fn admit<D: Draw>(
-        &mut self,
-        _packet: &mut Packet,
-        _now: Time,
-        seen: &Occupancy,
-        _draws: &mut D,
-    ) -> Verdict {
-        admit_if_room(seen)
+    fn marks(values: &Values) -> bool {
+        codel::marks(values)
+    }
+
+    fn check(values: &Values) -> Vec<Problem> {
+        Params::new(values).err().unwrap_or_default()
     }
 }
 
@@ -300,45 +276,7 @@ pub static TABLE: Mechanism = Mechanism {
           full buffer takes packets from the head of the fattest queue. Without a limit, it is 10240 packets (RFC 8290 section \
           5.2.3).",
     source: "RFC 8290",
-    params: &[
-        TARGET,
-        INTERVAL,
-        MAX_PACKET,
-        ECN,
-        CE_THRESHOLD,
-        Param {
-            name: "flows",
-            ty: Type::Integer,
-            default: Fallback::Text("1024"),
-            range: Range { min: 1.0, closed: true, max: 65_536.0 },
-            source: "RFC 8290 section 5.2.5",
-            doc: "Queues to which flows are hashed.",
-        },
-        Param {
-            name: "quantum",
-            ty: Type::Bytes,
-            default: Fallback::Text("1514 B"),
-            range: Range::FROM_ONE,
-            source: "RFC 8290 section 5.2.4: the MTU and Ethernet's header",
-            doc: "Bytes per round.",
-        },
-        Param {
-            name: "drop_batch",
-            ty: Type::Integer,
-            default: Fallback::Text("64"),
-            range: Range::FROM_ONE,
-            source: "RFC 8290 section 4.1",
-            doc: "Most packets that leave at once when the buffer is full; never more than half of their queue.",
-        },
-        Param {
-            name: "memory_limit",
-            ty: Type::Bytes,
-            default: Fallback::Absent("off"),
-            range: Range::FROM_ONE,
-            source: "Linux, tc-fq_codel (32 MiB there)",
-            doc: "Most bytes of all queues together, beside the limit.",
-        },
-    ],
+    params: Params::PARAMS,
     observables: &[
         Observable {
             name: "active_queues",
@@ -512,12 +450,12 @@ mod tests {
     fn flows_that_meet_are_counted() {
         let mut q = queues(Params { flows: 1, ..params() });
         for (key, met) in [(7, 0.0), (7, 0.0), (8, 1.0), (8, 1.0), (7, 2.0)] {
-            let place = q.place(key, &Packet::new(0, 1500, 1500), Time(0));
+            let place = q.place(key, &Packet::new(0, 1500, 1500), &(), Time(0));
             q.enqueue(place, item(0, 100));
             assert_eq!(q.observe(None, "collisions", Time(0)), Some(met));
         }
         assert_eq!(drain(&mut q, 9).len(), 5);
-        q.place(8, &Packet::new(0, 1500, 1500), Time(0)); // nobody is there
+        q.place(8, &Packet::new(0, 1500, 1500), &(), Time(0)); // nobody is there
         assert_eq!(q.observe(None, "collisions", Time(0)), Some(2.0));
     }
 
@@ -580,19 +518,19 @@ mod tests {
         let p = Params { flows: 1024, ..params() };
         let (mut a, mut b) = (queues(p), FqCodel::new(p, Stream::new(2, "hash")));
         assert_eq!(
-            a.place(7, &Packet::new(0, 1500, 1500), Time(0)),
-            queues(p).place(7, &Packet::new(0, 1500, 1500), Time(0))
+            a.place(7, &Packet::new(0, 1500, 1500), &(), Time(0)),
+            queues(p).place(7, &Packet::new(0, 1500, 1500), &(), Time(0))
         );
         let differ = (0..1000)
             .filter(|&key| {
-                a.place(key, &Packet::new(0, 1500, 1500), Time(0))
-                    != b.place(key, &Packet::new(0, 1500, 1500), Time(0))
+                a.place(key, &Packet::new(0, 1500, 1500), &(), Time(0))
+                    != b.place(key, &Packet::new(0, 1500, 1500), &(), Time(0))
             })
             .count();
         assert!(differ > 980, "{differ}");
         // 102400 keys in 1024 queues: 100 each, sd 10; chi-square has mean 1023, sd 45.
         let mut counts = vec![0.0f64; 1024];
-        (0..102_400).for_each(|key| counts[a.place(key, &Packet::new(0, 1500, 1500), Time(0))] += 1.0);
+        (0..102_400).for_each(|key| counts[a.place(key, &Packet::new(0, 1500, 1500), &(), Time(0))] += 1.0);
         let chi: f64 = counts.iter().map(|n| (n - 100.0) * (n - 100.0) / 100.0).sum();
         assert!((chi - 1023.0).abs() < 4.0 * 45.0, "{chi}");
     }

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use evenflow_base::schema::{Fallback, Mechanism, Observable, Param, Problem, Range, Type, Value, Values};
-use evenflow_base::{Packet, Rate, Reason, Share, Stream, Time, Verdict};
+use evenflow_base::params::Key;
+use evenflow_base::schema::{Fallback, Mechanism, Observable, Param, Problem, Range, Value, Values};
+use evenflow_base::{Carried, Packet, Rate, Reason, Share, Stream, Time, Verdict};
+
+use crate::rule::LinkFacts;
 
 /// A waiting packet.
 #[derive(Clone, Copy, Debug)]
@@ -23,14 +26,16 @@ pub type Sent = (Queued, Option<Reason>);
 /// Whom the queues of a scheduler stand for.
 #[derive(Clone, Debug)]
 pub struct Served<'a> {
-    /// All traffic classes, by number.
-    pub classes: &'a [String],
+    /// The link, with all traffic classes.
+    pub link: LinkFacts<'a>,
     /// A user or flow for each queue, in the order of the queues' numbers. With a queue per class: an owner for each class.
     pub owners: &'a [Owner],
     /// By flow: what a hash tells flows apart by.
     pub keys: Arc<[u32]>,
     /// Salts of hashes.
     pub hash: &'a Stream,
+    /// The scheduler's own stream.
+    pub draws: &'a Stream,
 }
 
 /// A user, flow or class that has a queue of its own.
@@ -42,16 +47,37 @@ pub struct Owner {
     pub each: Option<Arc<Values>>,
 }
 
+/// What is known of a packet beyond itself: its flow's addresses, and the TCP options that it carries.
+pub trait FlowTable {
+    /// Its source and destination hosts.
+    fn hosts(&self, packet: &Packet) -> (u32, u32);
+
+    /// Its DSCP (RFC 2474).
+    fn dscp(&self, packet: &Packet) -> u8;
+
+    /// The options that it carries.
+    fn options(&self, packet: &Packet) -> &Carried;
+}
+
+/// Of packets without flows: one host, best effort, no options.
+impl FlowTable for () {
+    fn hosts(&self, _packet: &Packet) -> (u32, u32) {
+        (0, 0)
+    }
+
+    fn dscp(&self, _packet: &Packet) -> u8 {
+        0
+    }
+
+    fn options(&self, _packet: &Packet) -> &Carried {
+        Carried::NONE
+    }
+}
+
 /// Who goes next among several queues. All have defaults but what holds packets: see [`crate::fifo`] for the shortest.
 ///
 /// A packet is placed, then taken or not: between [`Schedule::place`] and [`Schedule::enqueue`] others may be pushed out.
-pub trait Schedule: Clone + std::fmt::Debug + Sized {
-    /// Its table.
-    const TABLE: &'static Mechanism;
-
-    /// Without packets, from decoded values, for those whom it serves.
-    fn build(values: &Values, served: &Served) -> Result<Self, Vec<Problem>>;
-
+pub trait Schedule: std::fmt::Debug + Send {
     /// Takes a packet into queue number `queue`.
     fn enqueue(&mut self, queue: usize, item: Queued);
 
@@ -65,20 +91,23 @@ pub trait Schedule: Clone + std::fmt::Debug + Sized {
     /// The queue of a packet that arrives at `now`, where its link tells it from others by `key`: the key itself, or where it
     /// is hashed to.
     #[inline]
-    fn place(&mut self, key: usize, _packet: &Packet, _now: Time) -> usize {
+    fn place(&mut self, key: usize, _packet: &Packet, _flows: &dyn FlowTable, _now: Time) -> usize {
         key
     }
+
+    /// When the scheduler's own clock ticks next; [`Time::NEVER`] for one without a clock.
+    #[inline]
+    fn next_tick(&self) -> Time {
+        Time::NEVER
+    }
+
+    /// The clock ticks, at [`Schedule::next_tick`]. A packet that begins its transmission at that instant waits no longer; one that
+    /// arrives at it is not there yet.
+    fn tick(&mut self, _now: Time) {}
 
     /// From now on packets of `flow` are sorted by `key` where a queue within hashes flows: of a flow that [`Served::keys`] did
     /// not know.
     fn introduce(&mut self, _flow: u32, _key: u32) {}
-
-    /// Takes over the parameters of `other`, which is as it was built, at `now`. What waits stays, and what has been credited; what
-    /// could never leave any more is added to `dropped`. Whoever owns the transmitter asks anew.
-    fn adopt(&mut self, _other: Self, _now: Time, _dropped: &mut Vec<Dropped>) {}
-
-    /// It is in the place of `old`, from which all packets were taken: goes on with its counts.
-    fn succeed(&mut self, _old: &Self) {}
 
     /// Gives the queue of packets with that key another share at `now`. `false`: it has none to give.
     fn share(&mut self, _key: usize, _share: &Share, _now: Time, _dropped: &mut Vec<Dropped>) -> bool {
@@ -143,6 +172,16 @@ pub trait Schedule: Clone + std::fmt::Debug + Sized {
         None
     }
 
+    /// Bytes on the heap, packets included.
+    fn heap_bytes(&self) -> u64 {
+        0
+    }
+
+    /// The most bytes that one packet may add to these, packets not counted: those of a class's queue.
+    fn heap_step(&self) -> u64 {
+        0
+    }
+
     /// How many nodes its tree has: classes with names first, in their order, then the leaves of users or flows.
     fn nodes(&self) -> usize {
         0
@@ -157,6 +196,22 @@ pub trait Schedule: Clone + std::fmt::Debug + Sized {
     fn count_of(&self, _node: usize) -> Option<usize> {
         None
     }
+}
+
+/// A scheduler that scenarios name: its table, and how it is made.
+pub trait Kind: Schedule + Sized {
+    /// Its table.
+    const TABLE: &'static Mechanism;
+
+    /// Without packets, from decoded values, for those whom it serves.
+    fn build(values: &Values, served: &Served) -> Result<Self, Vec<Problem>>;
+
+    /// Takes over the parameters of `other`, which is as it was built, at `now`. What waits stays, and what has been credited; what
+    /// could never leave any more is added to `dropped`. Whoever owns the transmitter asks anew.
+    fn adopt(&mut self, _other: Self, _now: Time, _dropped: &mut Vec<Dropped>) {}
+
+    /// It is in the place of `old`, from which all packets were taken: goes on with its counts.
+    fn succeed(&mut self, _old: &Self) {}
 
     /// What is wrong with several parameters together.
     fn check(_values: &Values) -> Vec<Problem> {
@@ -168,15 +223,14 @@ pub trait Schedule: Clone + std::fmt::Debug + Sized {
         None
     }
 
-    /// About how many bytes it takes that has room for packets which are not there; `owners` are those it tells apart, and packets of
-    /// `comers` of them come to it. The lists of others are no longer than their packets.
-    fn memory(_values: &Values, _owners: usize, _comers: usize) -> u64 {
-        0
+    /// Whether it marks ECN-capable packets with these parameters; some may be missing.
+    fn marks(_values: &Values) -> bool {
+        false
     }
 }
 
 /// What a class of a scheduler can hold in place of packets: a queue discipline with a limit and a rule of its own.
-pub trait Nested: Clone + std::fmt::Debug {
+pub trait Nested: std::fmt::Debug + Send {
     /// What it is made of.
     type Params;
 
@@ -193,7 +247,7 @@ pub trait Nested: Clone + std::fmt::Debug {
     fn bytes(&self) -> u64;
 
     /// See [`Schedule::place`].
-    fn place(&mut self, key: usize, packet: &Packet, now: Time) -> usize;
+    fn place(&mut self, key: usize, packet: &Packet, flows: &dyn FlowTable, now: Time) -> usize;
 
     /// Whether what waits leaves no room for a packet of `size` bytes bound for `queue`.
     fn is_full(&self, queue: usize, size: u16) -> bool;
@@ -215,6 +269,9 @@ pub trait Nested: Clone + std::fmt::Debug {
 
     /// See [`Schedule::for_each`].
     fn for_each(&self, show: &mut dyn FnMut(&Queued));
+
+    /// See [`Schedule::heap_bytes`].
+    fn heap_bytes(&self) -> u64;
 }
 
 /// What a scheduler that hashes flows has counted.
@@ -307,10 +364,27 @@ pub(crate) const PUSHED_OUT: Observable = Observable {
     doc: "Packets pushed out of a full buffer; a counter.",
 };
 
-/// The parameter that says whom a scheduler's queues stand for.
+words! {
+    /// By what a scheduler sorts packets into queues.
+    pub enum Per {
+        /// By traffic class.
+        Class = "class",
+        /// By user.
+        User = "user",
+        /// By flow.
+        Flow = "flow",
+    }
+}
+
+impl Per {
+    /// The parameter of every scheduler that has several queues.
+    pub const KEY: Key<Per> = Key::new(PER.name);
+}
+
+/// The parameter of schedulers with several queues.
 pub(crate) const PER: Param = Param {
     name: "per",
-    ty: Type::Choice(&["class", "user", "flow"]),
+    ty: Per::TYPE,
     default: Fallback::Text("class"),
     range: Range::ANY,
     source: "docs/scenarios.md",

@@ -8,6 +8,9 @@
 //! held, rule ← one file per rule or scheduler ← admission, scheduler (the lists of all) ← qdisc
 //! ```
 
+#[macro_use(params, words)]
+extern crate evenflow_base;
+
 pub mod action;
 pub mod activity_aqm;
 mod admission;
@@ -35,20 +38,22 @@ pub mod strict;
 pub mod tbf;
 pub mod virtual_queue;
 
-use evenflow_base::schema::{Mechanism, Param, Problem, Traits, Type, Value, Values};
+use std::sync::LazyLock;
+
+use evenflow_base::schema::{Mechanism, Problem, Traits, Value, Values};
 use evenflow_base::{Duration, Rate};
 
 pub use evenflow_base::{Reason, Verdict};
 
 pub use action::Action;
 pub use activity_aqm::ActivityAqm;
-pub use admission::{Admission, MECHANISMS, check_partly, complete, presets};
+pub use admission::{Admission, check_partly, complete, presets};
 pub use codel::Codel;
 pub use constant_probability::ConstantProbability;
 pub use csfq::Csfq;
 pub use droptail::{DropTail, Limit};
 pub use fq_codel::FqCodel;
-pub use held::{Dropped, Queued, Schedule};
+pub use held::{Dropped, FlowTable, Kind, Queued, Schedule};
 pub use load_based::LoadBased;
 pub use pie::Pie;
 pub use qdisc::{Gate, Next, Qdisc, Setting};
@@ -65,6 +70,13 @@ pub type Scheduler = scheduler::Scheduler<Qdisc>;
 /// A tree whose classes hold disciplines.
 pub type Htb = htb::Htb<Qdisc>;
 
+/// The tables of all admission rules and of what is rule and scheduler in one, by name.
+pub static MECHANISMS: LazyLock<Vec<&Mechanism>> = LazyLock::new(|| {
+    let mut all = [admission::RULES, scheduler::DISCIPLINES].concat();
+    all.sort_unstable_by_key(|table| table.kind);
+    all
+});
+
 /// Why a rule cannot be put before a scheduler.
 pub fn clash(rule: &Mechanism, scheduler: &Mechanism) -> Option<String> {
     let Traits { shapes, .. } = scheduler.traits;
@@ -76,23 +88,10 @@ pub fn clash(rule: &Mechanism, scheduler: &Mechanism) -> Option<String> {
     })
 }
 
-/// Whether a rule or scheduler with these parameters, or one inside it, marks ECN-capable packets.
-pub fn may_mark(values: &Values) -> bool {
-    values.0.iter().any(|(name, value)| match (*name, value) {
-        ("action", Value::Word(word)) => action::Action::named(word) != action::Action::Drop,
-        ("ecn", value) => *value == Value::Flag(true),
-        ("ecn_threshold", value) => value.bounds().1 > 0.0,
-        ("ce_threshold", _) => true,
-        (_, Value::Table(table)) => may_mark(table),
-        (_, Value::Tables(tables)) => tables.values().any(may_mark),
-        _ => false,
-    })
-}
-
-/// Whether a parameter has a part in [`may_mark`].
-pub fn says_marks(param: &Param) -> bool {
-    ["action", "ecn", "ecn_threshold", "ce_threshold"].contains(&param.name)
-        || matches!(param.ty, Type::Table(_) | Type::TablePerName(_) | Type::Mechanism(_))
+/// Whether the rule or scheduler called `kind`, or one inside it, marks ECN-capable packets with these parameters; some may be
+/// missing.
+pub fn marks(kind: &str, values: &Values) -> bool {
+    Scheduler::marks(kind, values).unwrap_or_else(|| admission::marks(kind, values))
 }
 
 /// The limit that a scheduler's parameters imply, if they do.
@@ -105,23 +104,10 @@ pub fn default_limit(mechanism: &Mechanism, values: &Values) -> Option<Value> {
     implied_limit(mechanism.kind, values).or(mechanism.traits.default_limit.map(Value::Packets))
 }
 
-/// About how many bytes a scheduler takes that has room for packets which are not there; see [`Schedule::memory`].
-pub fn memory(kind: &str, values: &Values, owners: usize, comers: usize) -> u64 {
-    Scheduler::memory(kind, values, owners, comers)
-}
-
-/// Whether a rule may mark packets, by what its parameters say of marks.
-pub fn marks(values: &Values) -> bool {
-    values.get("action").is_some_and(|action| *action != Value::Word("drop".into()))
-        || values.get("ecn") == Some(&Value::Flag(true))
-        || values.get("ecn_threshold").is_some_and(|threshold| threshold.bounds().1 > 0.0)
-        || values.get("ce_threshold").is_some()
-}
-
 /// What is wrong with several parameters together.
 pub fn check(kind: &str, values: &Values) -> Vec<Problem> {
-    if SCHEDULERS.iter().any(|m| m.kind == kind) {
-        return Scheduler::check(kind, values).unwrap_or_default();
+    if let Some(problems) = Scheduler::check(kind, values) {
+        return problems;
     }
     // A rate that no rule finds too slow: what it does to a rule is not judged here.
     let link = LinkFacts { rate: Some(Rate(10e6)), delay: Duration::ZERO, classes: &[] };

@@ -5,10 +5,8 @@
 //! independently, with probability α (ρ - ρ0), cut to 0 and 1; in the first with none. At full load more than α (1 - ρ0)
 //! cannot be asked of it: senders that need more fill the queue, at which this rule does not look.
 
-use evenflow_base::schema::{
-    Counter, Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Values,
-};
-use evenflow_base::{Draw, Duration, Packet, Rate, Time};
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Values};
+use evenflow_base::{Duration, Packet, Rate, Stream, Time};
 
 use crate::action::ACTION;
 use crate::rule::last_strike;
@@ -16,6 +14,26 @@ use crate::{Action, LinkFacts, Occupancy, Reason, Rule, Verdict};
 
 /// Parts of a sliding interval.
 const PARTS: usize = 10;
+
+words! {
+    /// Which packets are counted.
+    pub enum Count {
+        /// Those that arrive.
+        Arrivals = "arrivals",
+        /// Those that have been sent.
+        Departures = "departures",
+    }
+}
+
+words! {
+    /// How the interval moves.
+    pub enum Window {
+        /// By its whole length.
+        Fixed = "fixed",
+        /// By a tenth of its length.
+        Sliding = "sliding",
+    }
+}
 
 /// Its configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,17 +57,18 @@ pub struct Params {
 impl Params {
     /// From decoded values; the capacity defaults to the link's rate.
     pub fn new(values: &Values, rate: Option<Rate>) -> Result<Params, Vec<Problem>> {
-        let Some(capacity) = values.rate("capacity").or(rate) else {
+        let given = Given::read(values);
+        let Some(capacity) = given.capacity.or(rate) else {
             return Err(vec![("capacity", "must be given: the link has no rate".into())]);
         };
         Ok(Params {
-            interval: values.duration("interval"),
-            target: values.number("target"),
-            gain: values.number("gain"),
+            interval: given.interval,
+            target: given.target,
+            gain: given.gain,
             capacity: capacity.0,
-            departures: values.word("count") == "departures",
-            sliding: values.word("window") == "sliding",
-            action: Action::named(values.word("action")),
+            departures: given.count == Count::Departures,
+            sliding: given.window == Window::Sliding,
+            action: given.action,
         })
     }
 
@@ -99,13 +118,7 @@ impl Rule for LoadBased {
 
     /// One number is drawn for every packet.
     #[inline]
-    fn admit<D: Draw>(
-        &mut self,
-        packet: &mut Packet,
-        _now: Time,
-        seen: &Occupancy,
-        draws: &mut D,
-    ) -> Verdict {
+    fn admit(&mut self, packet: &mut Packet, _now: Time, seen: &Occupancy, draws: &mut Stream) -> Verdict {
         if !self.params.departures {
             self.parts[0] += u64::from(packet.size);
         }
@@ -162,9 +175,35 @@ impl Rule for LoadBased {
             _ => None,
         }
     }
+
+    fn marks(values: &Values) -> bool {
+        Action::marks(values)
+    }
 }
 
 const PAPER: &str = "Siris et al. 2002, section 5";
+
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Given {
+        /// Over which the load is averaged, and for which a probability holds (t_avg).
+        interval: Duration = Duration, Text("0.5 s"), Range::at_least(1e-5) => source: PAPER;
+        /// Load up to which nothing is picked (rho_0).
+        target: f64 = Number, Text("0.6"), Range::NOT_NEGATIVE => source: PAPER;
+        /// Probability per load above the target (alpha).
+        gain: f64 = Number, Text("0.71"), Range::POSITIVE => source: PAPER;
+        /// What makes the load: bytes that arrive, or bytes whose transmission has ended, which cannot exceed 1.
+        count: Count = Count::TYPE, Text("arrivals") => source: "Siris et al. 2002, section 4.3, leaves it open";
+        /// One interval after the other, or an interval that slides on by a tenth of itself.
+        window: Window = Window::TYPE, Text("fixed") => source: "Siris et al. 2002, section 4.3, leaves it open";
+        /// See [`ACTION`].
+        action: Action = ACTION;
+        /// Rate that is a load of 1.
+        capacity: Option<Rate> = Rate, Absent("the link's rate at the start"), Range::POSITIVE
+            => source: "Siris et al. 2002, section 4.3";
+    }
+}
 
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
@@ -175,57 +214,7 @@ pub static TABLE: Mechanism = Mechanism {
     doc: "Picks every packet with probability gain * (load - target), where the load is the utilisation measured over the \
           interval before.",
     source: "Siris et al., Computer Communications 2002, section 4.3",
-    params: &[
-        Param {
-            name: "interval",
-            ty: Type::Duration,
-            default: Fallback::Text("0.5 s"),
-            range: Range { min: 1e-5, closed: true, max: f64::INFINITY },
-            source: PAPER,
-            doc: "Over which the load is averaged, and for which a probability holds (t_avg).",
-        },
-        Param {
-            name: "target",
-            ty: Type::Number,
-            default: Fallback::Text("0.6"),
-            range: Range::NOT_NEGATIVE,
-            source: PAPER,
-            doc: "Load up to which nothing is picked (rho_0).",
-        },
-        Param {
-            name: "gain",
-            ty: Type::Number,
-            default: Fallback::Text("0.71"),
-            range: Range::POSITIVE,
-            source: PAPER,
-            doc: "Probability per load above the target (alpha).",
-        },
-        Param {
-            name: "count",
-            ty: Type::Choice(&["arrivals", "departures"]),
-            default: Fallback::Text("arrivals"),
-            range: Range::ANY,
-            source: "Siris et al. 2002, section 4.3, leaves it open",
-            doc: "What makes the load: bytes that arrive, or bytes whose transmission has ended, which cannot exceed 1.",
-        },
-        Param {
-            name: "window",
-            ty: Type::Choice(&["fixed", "sliding"]),
-            default: Fallback::Text("fixed"),
-            range: Range::ANY,
-            source: "Siris et al. 2002, section 4.3, leaves it open",
-            doc: "One interval after the other, or an interval that slides on by a tenth of itself.",
-        },
-        ACTION,
-        Param {
-            name: "capacity",
-            ty: Type::Rate,
-            default: Fallback::Absent("the link's rate at the start"),
-            range: Range::POSITIVE,
-            source: "Siris et al. 2002, section 4.3",
-            doc: "Rate that is a load of 1.",
-        },
-    ],
+    params: Given::PARAMS,
     observables: &[
         Observable { name: "load", unit: "1", doc: "Load of the last interval." },
         Observable { name: "probability", unit: "1", doc: "Probability that holds now." },

@@ -3,12 +3,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use evenflow_base::schema::{
-    Deviation, Fallback, Mechanism, Param, Problem, Range, Room, Type, Value, Values,
-};
-use evenflow_base::{Duration, Time};
+use evenflow_base::schema::{Deviation, Mechanism, Problem, Room, Values};
+use evenflow_base::{Duration, Heap, Time};
 
-use crate::held::{Dropped, PER, Queued, Schedule, Sent, Served};
+use crate::held::{Dropped, Kind, PER, Per, Queued, Schedule, Sent, Served};
 
 /// The queues.
 #[derive(Clone, Debug)]
@@ -30,18 +28,6 @@ impl Medf {
 }
 
 impl Schedule for Medf {
-    const TABLE: &'static Mechanism = &TABLE;
-
-    fn build(values: &Values, served: &Served) -> Result<Medf, Vec<Problem>> {
-        let none = BTreeMap::new();
-        let table = match values.get("offsets") {
-            Some(Value::SecondsPerClass(table)) => table,
-            _ => &none,
-        };
-        let offset = |c: &String| Duration::from_seconds(table.get(c).copied().unwrap_or(0.0));
-        Ok(Medf::new(served.classes.iter().map(offset).collect()))
-    }
-
     fn has(&self, key: usize) -> bool {
         key < self.queues.len()
     }
@@ -63,8 +49,35 @@ impl Schedule for Medf {
         best.and_then(|(_, q)| self.queues[q].pop_front()).map(|item| (item, None))
     }
 
+    fn heap_bytes(&self) -> u64 {
+        let queues = self.queues.iter().map(Heap::heap_bytes).sum::<u64>();
+        queues + self.queues.heap_bytes() + self.offsets.heap_bytes() + self.order.heap_bytes()
+    }
+
     fn for_each(&self, show: &mut dyn FnMut(&Queued)) {
         self.queues.iter().flatten().for_each(show);
+    }
+}
+
+impl Kind for Medf {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, served: &Served) -> Result<Medf, Vec<Problem>> {
+        let table = Given::read(values).offsets;
+        let offset = |c: &String| Duration::from_seconds(table.get(c).copied().unwrap_or(0.0));
+        Ok(Medf::new(served.link.classes.iter().map(offset).collect()))
+    }
+}
+
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Debug)]
+    pub struct Given {
+        /// See [`PER`].
+        per: Per = PER;
+        /// Offset of each class.
+        offsets: BTreeMap<String, f64> = DurationPerClass, Required, Range::NOT_NEGATIVE
+            => source: "Menth and Zeitler 2018: Delta_EF = 0, Delta_BE = 2 * Q_max * MTU * 8 / C_b";
     }
 }
 
@@ -77,17 +90,7 @@ pub static TABLE: Mechanism = Mechanism {
     doc: "Sends the head packet with the smallest arrival time plus offset of its class. A class with a large offset waits \
           for others but cannot starve.",
     source: "Menth and Zeitler 2018, section III-D2",
-    params: &[
-        PER,
-        Param {
-            name: "offsets",
-            ty: Type::DurationPerClass,
-            default: Fallback::Required,
-            range: Range::NOT_NEGATIVE,
-            source: "Menth and Zeitler 2018: Delta_EF = 0, Delta_BE = 2 * Q_max * MTU * 8 / C_b",
-            doc: "Offset of each class.",
-        },
-    ],
+    params: Given::PARAMS,
     observables: &[],
     counters: &[],
     deviations: &[Deviation {

@@ -4,78 +4,65 @@
 //! The correction is scaled down while the probability is small, so that one pair of gains serves light and heavy
 //! congestion; a burst after a time without congestion is let through. The delay is taken from timestamps, as in the RFC's basic
 //! pseudo-code (appendix A), by the backlog and the link's rate (section 4.3), or by the backlog and an estimate of the rate of
-//! departures (section 5.2). The first and the last must see packets leave, so their link takes the event path.
+//! departures (section 5.2). The first and the last must see packets leave.
 //!
 //! Options: marking below a probability (section 5.1), de-randomisation (section 5.4), a cap on the correction (section 5.5).
 //! Not here: turning PIE off while the queue is short (section 5.3), scaling by packet size.
 
-use evenflow_base::schema::{
-    Counter, Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Values,
-};
-use evenflow_base::{Draw, Duration, Packet, Time};
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Values};
+use evenflow_base::{Duration, Packet, Stream, Time};
 
 use crate::action::mark;
 use crate::rule::last_strike;
 use crate::{LinkFacts, Occupancy, Reason, Rule, Verdict};
 
-/// How the queueing delay is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Latency {
-    /// What the packet that left last has waited.
-    Timestamps,
-    /// What waits, over the link's rate.
-    LinkRate,
-    /// What waits, over an estimate of the rate of departures.
-    DepartureRate,
+words! {
+    /// How the queueing delay is measured.
+    pub enum Latency {
+        /// By the waiting time of the last departed packet.
+        Timestamps = "timestamps",
+        /// By the backlog over the link's rate.
+        LinkRate = "link-rate",
+        /// By the backlog over the estimated departure rate.
+        DepartureRate = "departure-rate",
+    }
 }
 
-/// Its configuration.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Params {
-    /// QDELAY_REF, seconds.
-    pub target: f64,
-    /// T_UPDATE.
-    pub period: Duration,
-    /// alpha, 1/s.
-    pub alpha: f64,
-    /// beta, 1/s.
-    pub beta: f64,
-    /// MAX_BURST.
-    pub max_burst: Duration,
-    /// MEAN_PKTSIZE, bytes.
-    pub mean_packet: u64,
-    /// MAX_ECNTH.
-    pub ecn_threshold: f64,
-    /// How the delay is measured.
-    pub latency: Latency,
-    /// DQ_THRESHOLD, bytes.
-    pub rate_threshold: u64,
-    /// Whether draws wait for the probability to add up (section 5.4).
-    pub derandomize: bool,
-    /// Whether corrections are capped (section 5.5).
-    pub cap: bool,
-}
-
-impl Params {
-    /// From decoded values.
-    pub fn new(values: &Values) -> Params {
-        Params {
-            target: values.number("target"),
-            period: values.duration("period"),
-            alpha: values.number("alpha"),
-            beta: values.number("beta"),
-            max_burst: values.duration("max_burst"),
-            mean_packet: values.number("mean_packet") as u64,
-            ecn_threshold: values.number("ecn_threshold"),
-            latency: match values.word("latency") {
-                "link-rate" => Latency::LinkRate,
-                "departure-rate" => Latency::DepartureRate,
-                _ => Latency::Timestamps,
-            },
-            rate_threshold: values.number("rate_threshold") as u64,
-            derandomize: values.flag("derandomize"),
-            cap: values.flag("cap"),
-        }
+params! {
+    /// Its parameters.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Params {
+        /// Queueing delay in equilibrium (QDELAY_REF).
+        target: f64 = Duration, Text("15 ms"), Range::POSITIVE => source: "RFC 8033 appendix A";
+        /// Time between updates of the probability (T_UPDATE).
+        period: Duration = Duration, Text("15 ms"), Range::at_least(1e-6)
+            => source: "RFC 8033 appendix A";
+        /// Gain of the distance from the target, 1/s.
+        alpha: f64 = Number, Text("0.125"), Range::NOT_NEGATIVE => source: "RFC 8033 appendix A";
+        /// Gain of the change since the last update, 1/s.
+        beta: f64 = Number, Text("1.25"), Range::NOT_NEGATIVE => source: "RFC 8033 appendix A";
+        /// For how long nothing is dropped early after a time without congestion (MAX_BURST).
+        max_burst: Duration = Duration, Text("150 ms"), Range::NOT_NEGATIVE => source: "RFC 8033 appendix A";
+        /// Where no more than twice this waits, nothing is dropped early.
+        mean_packet: u64 = Bytes, Text("1024 B"), Range::PACKET_SIZE
+            => source: "RFC 8034 appendix A.1.2 (MEAN_PKTSIZE); RFC 8033 gives no value";
+        /// While the probability is below this, ECN-capable packets are marked instead of dropped; 0: never
+        /// (MAX_ECNTH).
+        ecn_threshold: f64 = Number, Text("0.1"), Range::between(0.0, 1.0)
+            => source: "RFC 8033 section 5.1";
+        /// How the delay is measured: by the packet that left last; by what waits and the link's rate; by what
+        /// waits and a measured rate of departures.
+        latency: Latency = Latency::TYPE, Text("timestamps")
+            => source: "RFC 8033 appendix A; section 4.3; section 5.2";
+        /// Departures are measured while at least this waits, over as much; its share of 2^16 B is the weight of
+        /// a measurement (DQ_THRESHOLD).
+        rate_threshold: u64 = Bytes, Text("16384 B"), Range::between(1.0, 65_536.0)
+            => source: "RFC 8033 section 5.2";
+        /// Nothing is dropped before the probabilities since the last drop add up to 0.85, everything once they
+        /// add up to 8.5.
+        derandomize: bool = Flag, Text("false") => source: "RFC 8033 section 5.4";
+        /// From a probability of 0.1 on it grows by at most 0.02 an update.
+        cap: bool = Flag, Text("false") => source: "RFC 8033 section 5.5";
     }
 }
 
@@ -192,7 +179,7 @@ impl Pie {
     }
 
     /// `drop_early`: sections 4.1 and 5.4.
-    fn drops_early<D: Draw>(&mut self, seen: &Occupancy, draws: &mut D) -> bool {
+    fn drops_early(&mut self, seen: &Occupancy, draws: &mut Stream) -> bool {
         let p = &self.params;
         if (self.old < p.target / 2.0 && self.probability < STAND_BY) || seen.bytes <= 2 * p.mean_packet {
             return false;
@@ -217,17 +204,11 @@ impl Rule for Pie {
     const TABLE: &'static Mechanism = &TABLE;
 
     fn build(values: &Values, _link: LinkFacts) -> Result<Pie, Vec<Problem>> {
-        Ok(Pie::new(Params::new(values)))
+        Ok(Pie::new(Params::read(values)))
     }
 
     /// `enque` of appendix A, with the options of section 5.
-    fn admit<D: Draw>(
-        &mut self,
-        packet: &mut Packet,
-        _now: Time,
-        seen: &Occupancy,
-        draws: &mut D,
-    ) -> Verdict {
+    fn admit(&mut self, packet: &mut Packet, _now: Time, seen: &Occupancy, draws: &mut Stream) -> Verdict {
         let short = self.params.target / 2.0;
         if self.probability == 0.0 && self.delay < short && self.old < short {
             self.burst = self.params.max_burst;
@@ -306,6 +287,10 @@ impl Rule for Pie {
             _ => None,
         }
     }
+
+    fn marks(values: &Values) -> bool {
+        values.raw(Params::ecn_threshold).is_some_and(|threshold| threshold.bounds().1 > 0.0)
+    }
 }
 
 /// Its table.
@@ -317,100 +302,7 @@ pub static TABLE: Mechanism = Mechanism {
     doc: "Drops or marks arriving packets with a probability that every period changes by alpha * (delay - target) + beta * \
           (delay - delay before), scaled down while it is small.",
     source: "RFC 8033",
-    params: &[
-        Param {
-            name: "target",
-            ty: Type::Duration,
-            default: Fallback::Text("15 ms"),
-            range: Range::POSITIVE,
-            source: "RFC 8033 appendix A",
-            doc: "Queueing delay at rest (QDELAY_REF).",
-        },
-        Param {
-            name: "period",
-            ty: Type::Duration,
-            default: Fallback::Text("15 ms"),
-            range: Range { min: 1e-6, closed: true, max: f64::INFINITY },
-            source: "RFC 8033 appendix A",
-            doc: "Time between updates of the probability (T_UPDATE).",
-        },
-        Param {
-            name: "alpha",
-            ty: Type::Number,
-            default: Fallback::Text("0.125"),
-            range: Range::NOT_NEGATIVE,
-            source: "RFC 8033 appendix A",
-            doc: "Weight of the distance from the target, 1/s.",
-        },
-        Param {
-            name: "beta",
-            ty: Type::Number,
-            default: Fallback::Text("1.25"),
-            range: Range::NOT_NEGATIVE,
-            source: "RFC 8033 appendix A",
-            doc: "Weight of the change since the last update, 1/s.",
-        },
-        Param {
-            name: "max_burst",
-            ty: Type::Duration,
-            default: Fallback::Text("150 ms"),
-            range: Range::NOT_NEGATIVE,
-            source: "RFC 8033 appendix A",
-            doc: "For how long nothing is dropped early after a time without congestion (MAX_BURST).",
-        },
-        Param {
-            name: "mean_packet",
-            ty: Type::Bytes,
-            default: Fallback::Text("1024 B"),
-            range: Range::PACKET_SIZE,
-            source: "RFC 8034 appendix A.1.2 (MEAN_PKTSIZE); RFC 8033 gives no value",
-            doc: "Where no more than twice this waits, nothing is dropped early.",
-        },
-        Param {
-            name: "ecn_threshold",
-            ty: Type::Number,
-            default: Fallback::Text("0.1"),
-            range: Range { min: 0.0, closed: true, max: 1.0 },
-            source: "RFC 8033 section 5.1",
-            doc: "While the probability is below this, ECN-capable packets are marked instead of dropped; 0: never \
-                  (MAX_ECNTH).",
-        },
-        Param {
-            name: "latency",
-            ty: Type::Choice(&["timestamps", "link-rate", "departure-rate"]),
-            default: Fallback::Text("timestamps"),
-            range: Range::ANY,
-            source: "RFC 8033 appendix A; section 4.3; section 5.2",
-            doc: "How the delay is measured: by the packet that left last; by what waits and the link's rate; by what waits and \
-                  a measured rate of departures.",
-        },
-        Param {
-            name: "rate_threshold",
-            ty: Type::Bytes,
-            default: Fallback::Text("16384 B"),
-            range: Range { min: 1.0, closed: true, max: 65_536.0 },
-            source: "RFC 8033 section 5.2",
-            doc: "Departures are measured while at least this waits, over as much; its share of 2^16 B is the weight of a \
-                  measurement (DQ_THRESHOLD).",
-        },
-        Param {
-            name: "derandomize",
-            ty: Type::Flag,
-            default: Fallback::Text("false"),
-            range: Range::ANY,
-            source: "RFC 8033 section 5.4",
-            doc: "Nothing is dropped before the probabilities since the last drop add up to 0.85, everything once they add \
-                  up to 8.5.",
-        },
-        Param {
-            name: "cap",
-            ty: Type::Flag,
-            default: Fallback::Text("false"),
-            range: Range::ANY,
-            source: "RFC 8033 section 5.5",
-            doc: "From a probability of 0.1 on it grows by at most 0.02 an update.",
-        },
-    ],
+    params: Params::PARAMS,
     observables: &[
         Observable { name: "probability", unit: "1", doc: "Probability that holds now." },
         Observable { name: "delay", unit: "s", doc: "Queueing delay as PIE sees it." },

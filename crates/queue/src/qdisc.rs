@@ -14,8 +14,8 @@ use evenflow_base::{Packet, Rate, Reason, Share, Stream, Time, Verdict};
 use crate::admission::Admission;
 use crate::codel::Codel;
 use crate::droptail::{DropTail, Limit};
-use crate::fq_codel::{Entrance, FqCodel};
-use crate::held::{Dropped, Nested, Queued, Sent};
+use crate::fq_codel::FqCodel;
+use crate::held::{Dropped, FlowTable, Nested, Queued, Sent};
 use crate::htb::{Discipline, LeafParams};
 use crate::rule::{Occupancy, RESTS_EVERY};
 use crate::scheduler::Scheduler;
@@ -101,7 +101,7 @@ impl Gate {
 }
 
 /// What may be changed while packets wait.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum Setting {
     /// The link's rate from now on, which a limit in time and many rules depend on.
     LinkRate(Rate),
@@ -134,10 +134,12 @@ struct Sending {
 }
 
 /// A queue discipline.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Qdisc {
     gate: Gate,
     scheduler: Scheduler<Qdisc>,
+    /// When the clock of rule or scheduler ticks next.
+    tick: Time,
     /// Rule or scheduler must see every packet leave, also one that need not wait.
     sees_all: bool,
     /// A packet that finds the transmitter free and need not be seen: it goes out with the next call.
@@ -152,7 +154,8 @@ impl Qdisc {
     /// Without packets; the transmitter has been free since the beginning of time.
     pub fn new(gate: Gate, scheduler: Scheduler<Qdisc>) -> Qdisc {
         let sees_all = gate.rule.sees_dequeue() || scheduler.sees_all();
-        Qdisc { gate, scheduler, sees_all, passing: None, sending: None, free_since: Time::ZERO }
+        let tick = gate.rule.next_tick().min(scheduler.next_tick());
+        Qdisc { gate, scheduler, tick, sees_all, passing: None, sending: None, free_since: Time::ZERO }
     }
 
     /// The same, where every packet waits until it is asked for, even behind a free transmitter.
@@ -160,26 +163,31 @@ impl Qdisc {
         Qdisc { sees_all: true, ..self }
     }
 
-    /// A packet arrives at `item.at`, and its link tells it from others by `key`. Says what becomes of it; what is pushed out to
-    /// make room is added to `dropped`. If the transmitter is free, [`Qdisc::next`] is to be called.
+    /// A packet of no flow arrives at `item.at`; its link tells it from others by `key`. Says what becomes of it; what is pushed
+    /// out to make room is added to `dropped`. If the transmitter is free, [`Qdisc::next`] is to be called.
     #[inline]
     pub fn offer(&mut self, item: Queued, key: usize, dropped: &mut Vec<Dropped>) -> Verdict {
-        self.offer_shown(item, key, dropped, |_, _, _, _| {})
+        let queue = self.place(key, &item.packet, &(), item.at);
+        self.enter(item, queue, dropped, |_, _, _| {})
     }
 
-    /// The same; and `show` sees the number of its queue and the packet when it has been decided on and does not wait yet.
-    pub fn offer_shown(
+    /// The queue of a packet that arrives at `now`, and that its link tells from others by `key`. [`Qdisc::enter`] follows.
+    #[inline]
+    pub fn place(&mut self, key: usize, packet: &Packet, flows: &dyn FlowTable, now: Time) -> usize {
+        self.advance(now);
+        self.scheduler.place(key, packet, flows, now)
+    }
+
+    /// A packet bound for `queue` enters; `show` sees it when it has been decided on and does not wait yet. See [`Qdisc::offer`].
+    pub fn enter(
         &mut self,
         mut item: Queued,
-        key: usize,
+        queue: usize,
         dropped: &mut Vec<Dropped>,
-        show: impl FnOnce(&Qdisc, usize, &mut Packet, Verdict),
+        show: impl FnOnce(&Qdisc, &mut Packet, Verdict),
     ) -> Verdict {
-        let now = item.at;
-        self.advance(now);
-        let queue = self.scheduler.place(key, &item.packet, now);
-        let verdict = self.decide(queue, &mut item.packet, now, dropped);
-        show(self, queue, &mut item.packet, verdict);
+        let verdict = self.decide(queue, &mut item.packet, item.at, dropped);
+        show(self, &mut item.packet, verdict);
         match verdict {
             Verdict::Drop(reason) => self.scheduler.turned_away(queue, reason),
             _ if self.is_occupied() || self.sees_all => self.hold(queue, item),
@@ -230,7 +238,7 @@ impl Qdisc {
     /// The transmitter is free at `now`: what was on the wire has left it, and the next packet that may leave is given. What is
     /// dropped on the way is added to `dropped`.
     pub fn next(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Next {
-        // A clock that strikes at this very instant does so when all that happens at it has happened.
+        // A clock that ticks at this instant ticks after everything else that happens at it.
         self.advance(Time(now.0.saturating_sub(1)));
         if let Some(sent) = self.sending.take() {
             self.gate.rule.departed(sent.size, now.since(sent.since), now);
@@ -283,27 +291,37 @@ impl Qdisc {
         self.scheduler.enqueue(queue, item);
     }
 
-    /// Lets the rule's clock strike up to and including `now`; nothing has changed since the last call.
+    /// Lets the clocks tick up to and including `now`; nothing has changed since the last call.
     #[inline]
     pub fn advance(&mut self, now: Time) {
-        if self.gate.rule.next_tick() <= now {
-            self.strike(now);
+        if self.tick <= now {
+            self.run_clocks(now);
         }
     }
 
-    /// Apart, so that packets between two strikes keep their registers.
+    /// Apart, so that packets between two ticks keep their registers.
     #[inline(never)]
-    fn strike(&mut self, now: Time) {
-        let mut strikes = 0_u32;
-        while self.gate.rule.next_tick() <= now {
-            let at = self.gate.rule.next_tick();
-            let seen = self.gate.occupancy(false, self.idle_since());
-            self.gate.rule.tick(at, &seen);
-            strikes = strikes.wrapping_add(1);
-            if strikes.is_multiple_of(RESTS_EVERY) {
-                self.gate.rule.rest(&seen, now);
+    fn run_clocks(&mut self, now: Time) {
+        let mut ticks = 0_u32;
+        while self.tick <= now {
+            let at = self.tick;
+            if self.gate.rule.next_tick() == at {
+                let seen = self.gate.occupancy(false, self.idle_since());
+                self.gate.rule.tick(at, &seen);
+                ticks = ticks.wrapping_add(1);
+                if ticks.is_multiple_of(RESTS_EVERY) {
+                    self.gate.rule.rest(&seen, now.min(self.scheduler.next_tick()));
+                }
             }
+            if self.scheduler.next_tick() == at {
+                self.scheduler.tick(at);
+            }
+            self.set_clock();
         }
+    }
+
+    fn set_clock(&mut self) {
+        self.tick = self.gate.rule.next_tick().min(self.scheduler.next_tick());
     }
 
     /// Changes a setting at `now`, whatever waits; what must go is added to `dropped`. What may leave can change: if the transmitter
@@ -321,6 +339,7 @@ impl Qdisc {
             }
         }
         self.gate.remove_all(&dropped[before..]);
+        self.set_clock();
     }
 
     /// Whether a packet of `size` bytes bound for `queue` finds no room behind what waits. A free transmitter takes any packet.
@@ -349,6 +368,11 @@ impl Qdisc {
     #[inline]
     pub fn packets(&self) -> u32 {
         self.gate.packets
+    }
+
+    /// Bytes on the heap: rule, scheduler and waiting packets.
+    pub fn heap_bytes(&self) -> u64 {
+        self.gate.rule.heap_bytes() + self.scheduler.heap_bytes()
     }
 
     /// Whether a packet that its link tells from others by `key` has a queue.
@@ -387,7 +411,7 @@ impl Nested for Qdisc {
             Discipline::Codel(codel) => (Admission::Codel(Box::new(Codel::new(codel))), fifo()),
             Discipline::FqCodel(params) => {
                 let queues = Scheduler::FqCodel(Box::new(FqCodel::new(params, hash.clone())));
-                (Admission::FqCodel(Box::new(Entrance)), queues)
+                (droptail(), queues)
             }
         };
         Qdisc::new(Gate::new(rule, params.limit, hash.clone(), Some(rate)), scheduler)
@@ -405,8 +429,8 @@ impl Nested for Qdisc {
         self.gate.bytes
     }
 
-    fn place(&mut self, key: usize, packet: &Packet, now: Time) -> usize {
-        self.scheduler.place(key, packet, now)
+    fn place(&mut self, key: usize, packet: &Packet, flows: &dyn FlowTable, now: Time) -> usize {
+        self.scheduler.place(key, packet, flows, now)
     }
 
     fn is_full(&self, queue: usize, size: u16) -> bool {
@@ -444,5 +468,9 @@ impl Nested for Qdisc {
 
     fn for_each(&self, show: &mut dyn FnMut(&Queued)) {
         self.scheduler.for_each(show);
+    }
+
+    fn heap_bytes(&self) -> u64 {
+        Qdisc::heap_bytes(self)
     }
 }

@@ -4,10 +4,8 @@
 //! Once a period: P ← max(0, P + γ (a (b - b\*) + x - c)); a packet is marked with probability 1 - φ^(-P). At rest the queue
 //! is at its target b\* and the load equal to the capacity, whatever the number of users: price and queue are apart.
 
-use evenflow_base::schema::{
-    Counter, Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Values,
-};
-use evenflow_base::{Draw, Duration, Packet, Rate, Time};
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Values};
+use evenflow_base::{Duration, Packet, Rate, Stream, Time};
 
 use crate::action::ACTION;
 use crate::rule::last_strike;
@@ -37,19 +35,20 @@ pub struct Params {
 impl Params {
     /// From decoded values; the capacity defaults to the link's rate.
     pub fn new(values: &Values, rate: Option<Rate>) -> Result<Params, Vec<Problem>> {
-        let Some(capacity) = values.rate("capacity").or(rate) else {
+        let given = Given::read(values);
+        let Some(capacity) = given.capacity.or(rate) else {
             return Err(vec![("capacity", "must be given: the link has no rate".into())]);
         };
-        let (period, mean_packet) = (values.duration("period"), values.number("mean_packet"));
+        let (period, mean_packet) = (given.period, given.mean_packet);
         Ok(Params {
-            gain: values.number("gain"),
-            backlog_weight: values.number("backlog_weight"),
-            target: values.number("target"),
-            base: values.number("base"),
+            gain: given.gain,
+            backlog_weight: given.backlog_weight,
+            target: given.target,
+            base: given.base,
             period,
             capacity: capacity.0 * period.seconds() / (8.0 * mean_packet),
             mean_packet,
-            action: Action::named(values.word("action")),
+            action: given.action,
         })
     }
 }
@@ -93,13 +92,7 @@ impl Rule for Rem {
 
     /// One number is drawn for every packet.
     #[inline]
-    fn admit<D: Draw>(
-        &mut self,
-        packet: &mut Packet,
-        _now: Time,
-        seen: &Occupancy,
-        draws: &mut D,
-    ) -> Verdict {
+    fn admit(&mut self, packet: &mut Packet, _now: Time, seen: &Occupancy, draws: &mut Stream) -> Verdict {
         self.arrived += u64::from(packet.size);
         let picked = draws.open01() <= self.probability;
         match (seen.full, picked) {
@@ -139,9 +132,37 @@ impl Rule for Rem {
             _ => None,
         }
     }
+
+    fn marks(values: &Values) -> bool {
+        Action::marks(values)
+    }
 }
 
 const PAPER: &str = "Athuraliya et al. 2001";
+
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Given {
+        /// How fast the price moves (gamma).
+        gain: f64 = Number, Text("0.001"), Range::POSITIVE => source: PAPER;
+        /// What a packet too many in the queue counts against one too many in the period's arrivals (alpha).
+        backlog_weight: f64 = Number, Text("0.1"), Range::NOT_NEGATIVE => source: PAPER;
+        /// Queue length at rest (b*).
+        target: f64 = Packets, Text("20 packets"), Range::NOT_NEGATIVE => source: PAPER;
+        /// What turns prices into probabilities (phi).
+        base: f64 = Number, Text("1.001"), Range { min: 1.0, closed: false, max: f64::INFINITY } => source: PAPER;
+        /// Time between updates of the price.
+        period: Duration = Duration, Text("2 ms"), Range::at_least(1e-6)
+            => source: "our choice: a few packet times of the links for which the defaults were meant";
+        /// Size of the packets in which load and capacity are counted; at rest it does not matter.
+        mean_packet: f64 = Bytes, Text("1000 B"), Range::PACKET_SIZE => source: "our choice: ns-2's packets";
+        /// See [`ACTION`].
+        action: Action = ACTION;
+        /// What the link is believed to carry.
+        capacity: Option<Rate> = Rate, Absent("the link's rate at the start"), Range::POSITIVE => source: PAPER;
+    }
+}
 
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
@@ -152,65 +173,7 @@ pub static TABLE: Mechanism = Mechanism {
     doc: "Picks every packet with probability 1 - base^(-price), where the price rises while the queue is above its target or \
           more arrives than the link carries, and falls otherwise.",
     source: "Athuraliya, Low, Li and Yin, IEEE Network 2001",
-    params: &[
-        Param {
-            name: "gain",
-            ty: Type::Number,
-            default: Fallback::Text("0.001"),
-            range: Range::POSITIVE,
-            source: PAPER,
-            doc: "How fast the price moves (gamma).",
-        },
-        Param {
-            name: "backlog_weight",
-            ty: Type::Number,
-            default: Fallback::Text("0.1"),
-            range: Range::NOT_NEGATIVE,
-            source: PAPER,
-            doc: "What a packet too many in the queue counts against one too many in the period's arrivals (alpha).",
-        },
-        Param {
-            name: "target",
-            ty: Type::Packets,
-            default: Fallback::Text("20 packets"),
-            range: Range::NOT_NEGATIVE,
-            source: PAPER,
-            doc: "Queue length at rest (b*).",
-        },
-        Param {
-            name: "base",
-            ty: Type::Number,
-            default: Fallback::Text("1.001"),
-            range: Range { min: 1.0, closed: false, max: f64::INFINITY },
-            source: PAPER,
-            doc: "What turns prices into probabilities (phi).",
-        },
-        Param {
-            name: "period",
-            ty: Type::Duration,
-            default: Fallback::Text("2 ms"),
-            range: Range { min: 1e-6, closed: true, max: f64::INFINITY },
-            source: "our choice: a few packet times of the links for which the defaults were meant",
-            doc: "Time between updates of the price.",
-        },
-        Param {
-            name: "mean_packet",
-            ty: Type::Bytes,
-            default: Fallback::Text("1000 B"),
-            range: Range::PACKET_SIZE,
-            source: "our choice: ns-2's packets",
-            doc: "Size of the packets in which load and capacity are counted; at rest it does not matter.",
-        },
-        ACTION,
-        Param {
-            name: "capacity",
-            ty: Type::Rate,
-            default: Fallback::Absent("the link's rate at the start"),
-            range: Range::POSITIVE,
-            source: PAPER,
-            doc: "What the link is believed to carry.",
-        },
-    ],
+    params: Given::PARAMS,
     observables: &[
         Observable { name: "price", unit: "1", doc: "The price." },
         Observable { name: "probability", unit: "1", doc: "Probability that holds now." },

@@ -1,7 +1,9 @@
 //! What every admission rule can do.
 
-use evenflow_base::schema::{Mechanism, Problem, Value, Values};
-use evenflow_base::{Draw, Duration, Packet, Rate, Time, Verdict};
+use std::collections::BTreeMap;
+
+use evenflow_base::schema::{Mechanism, Problem, Values};
+use evenflow_base::{Duration, Packet, Rate, Stream, Time, Verdict};
 
 /// The link that a rule is built for: what its parameters may default to.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -15,9 +17,8 @@ pub struct LinkFacts<'a> {
 }
 
 /// The numbers that a table gives to traffic classes, by the class's number; `usual` for one that is not in it.
-pub fn by_class(values: &Values, name: &str, classes: &[String], usual: f64) -> Option<Vec<f64>> {
-    let Some(Value::Numbers(table)) = values.get(name) else { return None };
-    Some(classes.iter().map(|class| table.get(class).copied().unwrap_or(usual)).collect())
+pub fn by_class(table: &BTreeMap<String, f64>, classes: &[String], usual: f64) -> Vec<f64> {
+    classes.iter().map(|class| table.get(class).copied().unwrap_or(usual)).collect()
 }
 
 /// What waits at a link at the instant of a decision.
@@ -56,19 +57,19 @@ pub trait Rule: Clone + std::fmt::Debug + Sized {
 
     /// Decides on `packet` at `now`. `draws` are the rule's own. Every [`Rule::next_tick`] up to `now` must have been given
     /// before.
-    fn admit<D: Draw>(&mut self, packet: &mut Packet, now: Time, seen: &Occupancy, draws: &mut D) -> Verdict;
+    fn admit(&mut self, packet: &mut Packet, now: Time, seen: &Occupancy, draws: &mut Stream) -> Verdict;
 
-    /// When the rule's own clock strikes next; [`Time::NEVER`] for a rule without one.
+    /// When the rule's own clock ticks next; [`Time::NEVER`] for a rule without one.
     #[inline]
     fn next_tick(&self) -> Time {
         Time::NEVER
     }
 
-    /// The clock strikes, at [`Rule::next_tick`], and the queue is as `seen`. A packet that begins its transmission at that very
+    /// The clock ticks, at [`Rule::next_tick`], and the queue is as `seen`. A packet that begins its transmission at that very
     /// instant waits no longer; one that arrives at it is not there yet.
     fn tick(&mut self, _seen: &Occupancy) {}
 
-    /// Passes over strikes up to `until`, which all would find the queue as `seen`, if they change nothing but when the next one is:
+    /// Passes over ticks up to `until`, which all would find the queue as `seen`, if they change nothing but when the next one is:
     /// then a clock of microseconds does not hold up a link that is silent for days.
     fn rest(&mut self, _seen: &Occupancy, _until: Time) {}
 
@@ -100,6 +101,16 @@ pub trait Rule: Clone + std::fmt::Debug + Sized {
         None
     }
 
+    /// Bytes on the heap.
+    fn heap_bytes(&self) -> u64 {
+        0
+    }
+
+    /// Whether it marks ECN-capable packets with these parameters; some may be missing.
+    fn marks(_values: &Values) -> bool {
+        false
+    }
+
     /// What can be said about several parameters together though some could not be decoded and are missing.
     fn check_partly(_values: &Values) -> Vec<Problem> {
         Vec::new()
@@ -115,10 +126,10 @@ pub trait Rule: Clone + std::fmt::Debug + Sized {
     }
 }
 
-/// Between two tries of [`Rule::rest`], strikes.
+/// Ticks between two tries of [`Rule::rest`].
 pub const RESTS_EVERY: u32 = 1 << 12;
 
-/// When a clock that strikes at `next` and every `period` strikes last up to `until`.
+/// The last tick up to `until` of a clock that ticks at `next` and every `period`.
 pub(crate) fn last_strike(next: Time, period: Duration, until: Time) -> Time {
     let periods = until.0.saturating_sub(next.0) / period.0.max(1);
     Time(next.0 + periods * period.0)

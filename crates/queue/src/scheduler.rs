@@ -10,7 +10,7 @@ use evenflow_base::{Packet, Reason, Share, Time, Verdict};
 use crate::drr::Drr;
 use crate::fifo::Fifo;
 use crate::fq_codel::FqCodel;
-use crate::held::{Dropped, HashStats, Nested, NodeCounts, Queued, Schedule, Sent, Served};
+use crate::held::{Dropped, FlowTable, HashStats, Kind, Nested, NodeCounts, Queued, Schedule, Sent, Served};
 use crate::htb::{Htb, LeafParams};
 use crate::medf::Medf;
 use crate::sfq::Sfq;
@@ -21,41 +21,33 @@ use crate::tbf::Tbf;
 macro_rules! schedulers {
     (
         schedulers { $($(#[$doc:meta])* $name:ident($scheduler:ty) in $room:ident,)* }
-        rules_that_are_schedulers { $($(#[$own_doc:meta])* $own:ident($own_scheduler:ty),)* }
+        disciplines { $($(#[$own_doc:meta])* $own:ident($own_scheduler:ty),)* }
     ) => {
-        schedulers!(@all { $($(#[$doc])* $name($scheduler),)* $($(#[$own_doc])* $own($own_scheduler),)* });
+        schedulers!(@kinds { $($name($scheduler),)* $($own($own_scheduler),)* });
+        schedulers!(@all {
+            $($(#[$doc])* $name($scheduler),)*
+            $($(#[$own_doc])* $own($own_scheduler),)*
+            /// One that is no part of this crate.
+            External(dyn Schedule),
+        });
+
+        /// The tables of all mechanisms that are rule and scheduler in one.
+        pub(crate) static DISCIPLINES: &[&Mechanism] = &[$(<$own_scheduler as Kind>::TABLE,)*];
 
         /// The tables of all schedulers.
         pub static SCHEDULERS: &[&Mechanism] = &[$(&crate::$room::TABLE,)*];
     };
-    (@all { $($(#[$doc:meta])* $name:ident($scheduler:ty),)* }) => {
-        /// A scheduler over numbered queues, whose classes may hold disciplines `Q`.
-        #[derive(Clone, Debug)]
-        pub enum Scheduler<Q: Leaf> {
-            $($(#[$doc])* $name(Box<$scheduler>),)*
-        }
-
+    (@kinds { $($name:ident($scheduler:ty),)* }) => {
         impl<Q: Leaf> Scheduler<Q> {
             /// The scheduler called `kind`, or that of the rule called so, for those whom it serves.
             pub fn build(kind: &str, values: &Values, served: &Served) -> Result<Self, Vec<Problem>> {
-                $(if kind == <$scheduler as Schedule>::TABLE.kind {
+                $(if kind == <$scheduler as Kind>::TABLE.kind {
                     return <$scheduler>::build(values, served).map(|s| Scheduler::$name(Box::new(s)));
                 })*
                 panic!("no scheduler is called {kind}")
             }
 
-            /// See [`Schedule::place`].
-            #[inline]
-            pub fn place(&mut self, key: usize, packet: &Packet, now: Time) -> usize {
-                match self { $(Scheduler::$name(s) => s.place(key, packet, now),)* }
-            }
-
-            /// See [`Schedule::introduce`].
-            pub fn introduce(&mut self, flow: u32, key: u32) {
-                match self { $(Scheduler::$name(s) => s.introduce(flow, key),)* }
-            }
-
-            /// See [`Schedule::adopt`]; of another kind: nothing.
+            /// See [`Kind::adopt`]; of another kind: nothing.
             pub fn adopt(&mut self, other: Self, now: Time, dropped: &mut Vec<Dropped>) {
                 match (self, other) {
                     $((Scheduler::$name(s), Scheduler::$name(other)) => s.adopt(*other, now, dropped),)*
@@ -71,6 +63,60 @@ macro_rules! schedulers {
                     _ => {}
                 }
                 *self = new;
+            }
+
+            /// See [`Kind::check`]; `None` where no scheduler is called `kind`.
+            pub fn check(kind: &str, values: &Values) -> Option<Vec<Problem>> {
+                $(if kind == <$scheduler as Kind>::TABLE.kind {
+                    return Some(<$scheduler>::check(values));
+                })*
+                None
+            }
+
+            /// See [`Kind::limit`].
+            pub fn limit(kind: &str, values: &Values) -> Option<Value> {
+                $(if kind == <$scheduler as Kind>::TABLE.kind {
+                    return <$scheduler>::limit(values);
+                })*
+                None
+            }
+
+            /// See [`Kind::marks`]; `None` where no scheduler is called `kind`.
+            pub fn marks(kind: &str, values: &Values) -> Option<bool> {
+                $(if kind == <$scheduler as Kind>::TABLE.kind {
+                    return Some(<$scheduler>::marks(values));
+                })*
+                None
+            }
+        }
+    };
+    (@all { $($(#[$doc:meta])* $name:ident($scheduler:ty),)* }) => {
+        /// A scheduler over numbered queues, whose classes may hold disciplines `Q`.
+        #[derive(Debug)]
+        pub enum Scheduler<Q: Leaf> {
+            $($(#[$doc])* $name(Box<$scheduler>),)*
+        }
+
+        impl<Q: Leaf> Scheduler<Q> {
+            /// See [`Schedule::place`].
+            #[inline]
+            pub fn place(&mut self, key: usize, packet: &Packet, flows: &dyn FlowTable, now: Time) -> usize {
+                match self { $(Scheduler::$name(s) => s.place(key, packet, flows, now),)* }
+            }
+
+            /// See [`Schedule::next_tick`].
+            pub fn next_tick(&self) -> Time {
+                match self { $(Scheduler::$name(s) => s.next_tick(),)* }
+            }
+
+            /// See [`Schedule::tick`].
+            pub fn tick(&mut self, now: Time) {
+                match self { $(Scheduler::$name(s) => s.tick(now),)* }
+            }
+
+            /// See [`Schedule::introduce`].
+            pub fn introduce(&mut self, flow: u32, key: u32) {
+                match self { $(Scheduler::$name(s) => s.introduce(flow, key),)* }
             }
 
             /// See [`Schedule::share`].
@@ -145,6 +191,16 @@ macro_rules! schedulers {
                 match self { $(Scheduler::$name(s) => s.hash_stats(),)* }
             }
 
+            /// See [`Schedule::heap_bytes`]; with the scheduler itself.
+            pub fn heap_bytes(&self) -> u64 {
+                match self { $(Scheduler::$name(s) => size_of_val(&**s) as u64 + s.heap_bytes(),)* }
+            }
+
+            /// See [`Schedule::heap_step`].
+            pub fn heap_step(&self) -> u64 {
+                match self { $(Scheduler::$name(s) => s.heap_step(),)* }
+            }
+
             /// See [`Schedule::nodes`].
             pub fn nodes(&self) -> usize {
                 match self { $(Scheduler::$name(s) => s.nodes(),)* }
@@ -163,30 +219,6 @@ macro_rules! schedulers {
             /// See [`Schedule::for_each`].
             pub fn for_each(&self, show: &mut dyn FnMut(&Queued)) {
                 match self { $(Scheduler::$name(s) => s.for_each(show),)* }
-            }
-
-            /// See [`Schedule::check`]; `None` where no scheduler is called `kind`.
-            pub fn check(kind: &str, values: &Values) -> Option<Vec<Problem>> {
-                $(if kind == <$scheduler as Schedule>::TABLE.kind {
-                    return Some(<$scheduler>::check(values));
-                })*
-                None
-            }
-
-            /// See [`Schedule::limit`].
-            pub fn limit(kind: &str, values: &Values) -> Option<Value> {
-                $(if kind == <$scheduler as Schedule>::TABLE.kind {
-                    return <$scheduler>::limit(values);
-                })*
-                None
-            }
-
-            /// See [`Schedule::memory`].
-            pub fn memory(kind: &str, values: &Values, owners: usize, comers: usize) -> u64 {
-                $(if kind == <$scheduler as Schedule>::TABLE.kind {
-                    return <$scheduler>::memory(values, owners, comers);
-                })*
-                0
             }
         }
     };
@@ -215,7 +247,7 @@ schedulers! {
         /// See [`crate::tbf`].
         Tbf(Tbf) in tbf,
     }
-    rules_that_are_schedulers {
+    disciplines {
         /// See [`crate::fq_codel`].
         FqCodel(FqCodel),
     }

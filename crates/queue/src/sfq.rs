@@ -8,40 +8,36 @@
 use std::collections::VecDeque;
 
 use evenflow_base::random::salted;
-use evenflow_base::schema::{
-    Counter, Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Traits, Type, Value,
-    Values,
-};
-use evenflow_base::{Duration, Packet, Reason, Stream, Time};
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
+use evenflow_base::{Duration, Heap, Packet, Reason, Stream, Time};
 
-use crate::held::{COLLISIONS, Dropped, HashStats, PUSHED_OUT, Queued, Schedule, Sent, Served};
+use crate::held::{
+    COLLISIONS, Dropped, FlowTable, HashStats, Kind, PUSHED_OUT, Per, Queued, Schedule, Sent, Served,
+};
 
 /// What fills the buffer where the scenario gives no limit (SFQ_DEPTH - 1), packets.
 pub const LIMIT: f64 = 127.0;
 
-/// Its configuration.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Params {
-    /// Slots to which flows are hashed.
-    pub divisor: usize,
-    /// Bytes per turn.
-    pub quantum: u64,
-    /// Between changes of the hash.
-    pub perturb: Option<Duration>,
+params! {
+    /// Its parameters.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Params {
+        /// By what packets are hashed.
+        per: Per = Choice(&["flow", "user"]), Text("flow") => source: "Linux 3.2: addresses and ports";
+        /// Bytes per turn; they and each packet are rounded up to a multiple of 8.
+        quantum: u64 = Bytes, Text("1514 B"), Range::FROM_ONE => source: "Linux 3.2: the MTU and Ethernet's header";
+        /// Slots to which flows are hashed.
+        divisor: usize = Integer, Text("1024"), Range::between(1.0, 65_536.0)
+            => source: "Linux 3.2: SFQ_DEFAULT_HASH_DIVISOR";
+        /// Time between changes of the hash. A change can reorder packets of a flow.
+        perturb: Option<Duration> = Duration, Absent("never"), Range::at_least(1e-3)
+            => source: "Linux 3.2: off";
+    }
 }
 
 impl Params {
     /// Those of Linux 3.2, which [`TABLE`] has as its defaults.
-    pub const DEFAULT: Params = Params { divisor: 1024, quantum: 1514, perturb: None };
-
-    /// From decoded values.
-    pub fn new(values: &Values) -> Params {
-        Params {
-            divisor: values.number("divisor") as usize,
-            quantum: values.number("quantum") as u64,
-            perturb: values.get("perturb").and_then(Value::number).map(Duration::from_seconds),
-        }
-    }
+    pub const DEFAULT: Params = Params { per: Per::Flow, quantum: 1514, divisor: 1024, perturb: None };
 }
 
 /// What `bytes` cost: allotments are kept in units of 8 bytes, rounded up (SFQ_ALLOT_SIZE).
@@ -60,11 +56,6 @@ struct Slot {
     changed: u64,
     /// Whose packet came last.
     key: usize,
-}
-
-/// About how many bytes so many slots take, packets not counted.
-pub fn memory(divisor: usize) -> u64 {
-    (divisor * (size_of::<Slot>() + size_of::<u32>())) as u64
 }
 
 /// The slots.
@@ -121,14 +112,8 @@ impl Sfq {
 }
 
 impl Schedule for Sfq {
-    const TABLE: &'static Mechanism = &TABLE;
-
-    fn build(values: &Values, served: &Served) -> Result<Sfq, Vec<Problem>> {
-        Ok(Sfq::new(Params::new(values), served.hash.clone()))
-    }
-
     /// The slot of the flow `key`. What waits stays where it is when the hash changes.
-    fn place(&mut self, key: usize, _packet: &Packet, now: Time) -> usize {
+    fn place(&mut self, key: usize, _packet: &Packet, _flows: &dyn FlowTable, now: Time) -> usize {
         while let Some(period) = self.params.perturb.filter(|_| self.perturbed <= now) {
             self.salt = self.stream.bits();
             self.perturbed += period;
@@ -192,6 +177,11 @@ impl Schedule for Sfq {
         }
     }
 
+    fn heap_bytes(&self) -> u64 {
+        let packets = self.slots.iter().map(|slot| slot.packets.heap_bytes()).sum::<u64>();
+        packets + self.slots.heap_bytes() + self.ring.heap_bytes()
+    }
+
     fn for_each(&self, show: &mut dyn FnMut(&Queued)) {
         self.slots.iter().flat_map(|slot| &slot.packets).for_each(show);
     }
@@ -199,9 +189,13 @@ impl Schedule for Sfq {
     fn hash_stats(&self) -> Option<&HashStats> {
         Some(&self.stats)
     }
+}
 
-    fn memory(values: &Values, _owners: usize, _comers: usize) -> u64 {
-        memory(values.maybe("divisor").unwrap_or(0.0) as usize)
+impl Kind for Sfq {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, served: &Served) -> Result<Sfq, Vec<Problem>> {
+        Ok(Sfq::new(Params::read(values), served.hash.clone()))
     }
 }
 
@@ -214,40 +208,7 @@ pub static TABLE: Mechanism = Mechanism {
     doc: "Hashes flows to slots and serves these in turn, a quantum each. A full buffer takes the last packet of the longest slot. \
           Without a limit, the queue's is 127 packets.",
     source: "McKenney, INFOCOM 1990; Linux 3.2, sch_sfq",
-    params: &[
-        Param {
-            name: "per",
-            ty: Type::Choice(&["flow", "user"]),
-            default: Fallback::Text("flow"),
-            range: Range::ANY,
-            source: "Linux 3.2: addresses and ports",
-            doc: "What is hashed.",
-        },
-        Param {
-            name: "quantum",
-            ty: Type::Bytes,
-            default: Fallback::Text("1514 B"),
-            range: Range::FROM_ONE,
-            source: "Linux 3.2: the MTU and Ethernet's header",
-            doc: "Bytes per turn; they and each packet are rounded up to a multiple of 8.",
-        },
-        Param {
-            name: "divisor",
-            ty: Type::Integer,
-            default: Fallback::Text("1024"),
-            range: Range { min: 1.0, closed: true, max: 65_536.0 },
-            source: "Linux 3.2: SFQ_DEFAULT_HASH_DIVISOR",
-            doc: "Slots to which flows are hashed.",
-        },
-        Param {
-            name: "perturb",
-            ty: Type::Duration,
-            default: Fallback::Absent("never"),
-            range: Range { min: 1e-3, closed: true, max: f64::INFINITY },
-            source: "Linux 3.2: off",
-            doc: "Time between changes of the hash, which may bring a flow's packets out of order.",
-        },
-    ],
+    params: Params::PARAMS,
     observables: &[
         Observable { name: "active_queues", unit: "1", doc: "Slots in which packets wait." },
         COLLISIONS,
@@ -279,7 +240,7 @@ mod tests {
     use evenflow_base::Packet;
 
     fn slots(quantum: u64) -> Sfq {
-        Sfq::new(Params { divisor: 8, quantum, perturb: None }, Stream::new(1, "hash"))
+        Sfq::new(Params { divisor: 8, quantum, ..Params::DEFAULT }, Stream::new(1, "hash"))
     }
 
     fn item(id: u64, size: u16) -> Queued {
@@ -366,27 +327,27 @@ mod tests {
     #[test]
     fn perturbation_changes_the_hash_and_leaves_what_waits() {
         let second = Duration::from_millis(1000);
-        let params = Params { divisor: 1024, quantum: 1514, perturb: Some(second) };
+        let params = Params { perturb: Some(second), ..Params::DEFAULT };
         let mut q = Sfq::new(params, Stream::new(1, "hash"));
         let before: Vec<usize> =
-            (0..100).map(|key| q.place(key, &Packet::new(0, 1500, 1500), Time(999_999_999))).collect();
-        assert_eq!(before[0], q.place(0, &Packet::new(0, 1500, 1500), Time(0)));
+            (0..100).map(|key| q.place(key, &Packet::new(0, 1500, 1500), &(), Time(999_999_999))).collect();
+        assert_eq!(before[0], q.place(0, &Packet::new(0, 1500, 1500), &(), Time(0)));
         q.enqueue(before[0], item(0, 100));
         let after: Vec<usize> =
-            (0..100).map(|key| q.place(key, &Packet::new(0, 1500, 1500), Time(1_000_000_000))).collect();
+            (0..100).map(|key| q.place(key, &Packet::new(0, 1500, 1500), &(), Time(1_000_000_000))).collect();
         let kept = before.iter().zip(&after).filter(|(a, b)| a == b).count();
         assert!(kept < 5, "{kept}");
         assert_eq!(q.perturbed, Time(2_000_000_000));
-        q.place(0, &Packet::new(0, 1500, 1500), Time(7_300_000_000));
+        q.place(0, &Packet::new(0, 1500, 1500), &(), Time(7_300_000_000));
         assert_eq!(q.perturbed, Time(8_000_000_000));
         assert_eq!(drain(&mut q), [0]);
     }
 
     #[test]
     fn stats_are_counted() {
-        let mut q = Sfq::new(Params { divisor: 1, quantum: 1514, perturb: None }, Stream::new(1, "hash"));
+        let mut q = Sfq::new(Params { divisor: 1, ..Params::DEFAULT }, Stream::new(1, "hash"));
         let arrive = |q: &mut Sfq, key: usize| {
-            let place = q.place(key, &Packet::new(0, 1500, 1500), Time(0));
+            let place = q.place(key, &Packet::new(0, 1500, 1500), &(), Time(0));
             q.enqueue(place, item(0, 100));
         };
         arrive(&mut q, 7); // alone

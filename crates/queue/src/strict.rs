@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use evenflow_base::Time;
-use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Value, Values};
+use evenflow_base::schema::{Mechanism, Problem, Room, Values};
+use evenflow_base::{Heap, Time};
 
-use crate::held::{Dropped, PER, Queued, Schedule, Sent, Served};
+use crate::held::{Dropped, Kind, PER, Per, Queued, Schedule, Sent, Served};
 
 /// The queues.
 #[derive(Clone, Debug)]
@@ -24,20 +24,6 @@ impl Strict {
 }
 
 impl Schedule for Strict {
-    const TABLE: &'static Mechanism = &TABLE;
-
-    fn build(values: &Values, served: &Served) -> Result<Strict, Vec<Problem>> {
-        let Some(Value::Names(names)) = values.get("order") else {
-            return Err(vec![("order", "is missing".into())]);
-        };
-        let classes = served.classes;
-        let mut order: Vec<usize> =
-            names.iter().filter_map(|n| classes.iter().position(|c| c == n)).collect();
-        // Classes that do not cross the link come last: they have no packets here.
-        order.extend((0..classes.len()).filter(|c| !names.contains(&classes[*c])));
-        Ok(Strict::new(order))
-    }
-
     fn has(&self, key: usize) -> bool {
         key < self.queues.len()
     }
@@ -50,8 +36,38 @@ impl Schedule for Strict {
         self.order.iter().find_map(|&q| self.queues[q].pop_front()).map(|item| (item, None))
     }
 
+    fn heap_bytes(&self) -> u64 {
+        let queues = self.queues.iter().map(Heap::heap_bytes).sum::<u64>();
+        queues + self.queues.heap_bytes() + self.order.heap_bytes()
+    }
+
     fn for_each(&self, show: &mut dyn FnMut(&Queued)) {
         self.queues.iter().flatten().for_each(show);
+    }
+}
+
+impl Kind for Strict {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, served: &Served) -> Result<Strict, Vec<Problem>> {
+        let names = Given::read(values).order;
+        let classes = served.link.classes;
+        let mut order: Vec<usize> =
+            names.iter().filter_map(|n| classes.iter().position(|c| c == n)).collect();
+        // Classes that do not cross the link come last: they have no packets here.
+        order.extend((0..classes.len()).filter(|c| !names.contains(&classes[*c])));
+        Ok(Strict::new(order))
+    }
+}
+
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Debug)]
+    pub struct Given {
+        /// See [`PER`].
+        per: Per = PER;
+        /// The classes, most urgent first.
+        order: Vec<String> = Names, Required => source: "";
     }
 }
 
@@ -63,17 +79,7 @@ pub static TABLE: Mechanism = Mechanism {
     title: "Strict priority",
     doc: "Serves the most urgent class that has a packet. A class may starve those behind it.",
     source: "Menth and Zeitler 2018, section III-D2",
-    params: &[
-        PER,
-        Param {
-            name: "order",
-            ty: Type::Names,
-            default: Fallback::Required,
-            range: Range::ANY,
-            source: "",
-            doc: "The classes, most urgent first.",
-        },
-    ],
+    params: Given::PARAMS,
     observables: &[],
     counters: &[],
     deviations: &[],

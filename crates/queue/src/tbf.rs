@@ -9,12 +9,11 @@
 
 use std::collections::VecDeque;
 
-use evenflow_base::bucket::{BURST, LATENCY, MTU, PEAK_RATE, Pacer, Params, RATE};
-use evenflow_base::credit::ARITHMETIC;
+use evenflow_base::bucket::{Given, Pacer, Params};
 use evenflow_base::schema::{Counter, Deviation, Mechanism, Problem, Room, Traits, Value, Values};
-use evenflow_base::{Reason, Time};
+use evenflow_base::{Heap, Reason, Time};
 
-use crate::held::{Dropped, Queued, Schedule, Sent, Served};
+use crate::held::{Dropped, Kind, Queued, Schedule, Sent, Served};
 
 /// The filter.
 #[derive(Clone, Debug)]
@@ -33,12 +32,6 @@ impl Tbf {
 }
 
 impl Schedule for Tbf {
-    const TABLE: &'static Mechanism = &TABLE;
-
-    fn build(values: &Values, _served: &Served) -> Result<Tbf, Vec<Problem>> {
-        Params::new(values).map(Tbf::new)
-    }
-
     #[inline]
     fn refuses(&self, size: u16) -> Option<Reason> {
         self.pacer.refuses(size).then_some(Reason::TooLarge)
@@ -58,6 +51,30 @@ impl Schedule for Tbf {
         self.packets.pop_front().map(|item| (item, None))
     }
 
+    fn sees_all(&self) -> bool {
+        true
+    }
+
+    fn next_event(&self) -> Time {
+        self.next
+    }
+
+    fn heap_bytes(&self) -> u64 {
+        self.packets.heap_bytes()
+    }
+
+    fn for_each(&self, show: &mut dyn FnMut(&Queued)) {
+        self.packets.iter().for_each(show);
+    }
+}
+
+impl Kind for Tbf {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, _served: &Served) -> Result<Tbf, Vec<Problem>> {
+        Params::new(&Given::read(values)).map(Tbf::new)
+    }
+
     /// Nothing is kept for ever that the new buckets could never pay for.
     fn adopt(&mut self, other: Tbf, now: Time, dropped: &mut Vec<Dropped>) {
         self.pacer.adopt(other.pacer, now);
@@ -72,25 +89,13 @@ impl Schedule for Tbf {
         });
     }
 
-    fn sees_all(&self) -> bool {
-        true
-    }
-
-    fn next_event(&self) -> Time {
-        self.next
-    }
-
-    fn for_each(&self, show: &mut dyn FnMut(&Queued)) {
-        self.packets.iter().for_each(show);
-    }
-
     fn check(values: &Values) -> Vec<Problem> {
-        Params::new(values).err().unwrap_or_default()
+        Params::new(&Given::read(values)).err().unwrap_or_default()
     }
 
     fn limit(values: &Values) -> Option<Value> {
-        let (latency, params) = (values.maybe("latency")?, Params::new(values).ok()?);
-        Some(Value::Bytes(params.limit(latency)))
+        let latency = values.at(Given::latency)?;
+        Some(Value::Bytes(Params::new(&Given::read(values)).ok()?.limit(latency)))
     }
 }
 
@@ -98,12 +103,16 @@ impl Schedule for Tbf {
 pub static TABLE: Mechanism = Mechanism {
     kind: "tbf",
     room: Room::Scheduler,
-    traits: Traits { shapes: true, changes: &["rate", "burst", "peak_rate"], ..Mechanism::PLAIN },
+    traits: Traits {
+        shapes: true,
+        changes: &[Given::rate.name, Given::burst.name, Given::peak_rate.name],
+        ..Mechanism::PLAIN
+    },
     title: "Token-bucket filter (TBF)",
     doc: "A FIFO whose packets leave when a token bucket holds a token for each of their bytes; never more than rate * t + burst \
           bytes in any time t. A limit is the queue's, or follows from latency.",
     source: "RFC 2215 section 3.6, RFC 2212; Linux 3.2, sch_tbf; tc-tbf(8)",
-    params: &[RATE, BURST, PEAK_RATE, MTU, LATENCY, ARITHMETIC],
+    params: Given::PARAMS,
     observables: &[],
     counters: &[
         Counter { name: "too_large", doc: "Larger than the bucket, so that it could never leave." },

@@ -11,23 +11,22 @@
 
 use std::collections::VecDeque;
 
-use evenflow_base::schema::{
-    Counter, Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Value, Values,
-};
-use evenflow_base::{Draw, Packet, Rate, Time};
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Range, Room, Value, Values};
+use evenflow_base::{Heap, Packet, Rate, Stream, Time};
 
 use crate::action::{ACTION, mark};
 use crate::{Action, LinkFacts, Occupancy, Reason, Rule, Verdict};
 
-/// Which packets are marked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
-    /// Those that arrive between a virtual loss and the end of the virtual busy period, the lost one included.
-    BusyArrival,
-    /// Those that leave the real queue in that time.
-    BusyDeparture,
-    /// The virtually lost alone (Gibbens, Key, Turner 2001).
-    Overflow,
+words! {
+    /// Which packets are marked.
+    pub enum Mark {
+        /// Those that arrive between a virtual loss and the end of the virtual busy period, the lost one included.
+        BusyArrival = "busy-arrival",
+        /// Those that leave the real queue in that time.
+        BusyDeparture = "busy-departure",
+        /// The virtually lost alone (Gibbens, Key, Turner 2001).
+        Overflow = "overflow",
+    }
 }
 
 /// How much fits into the virtual queue.
@@ -56,26 +55,22 @@ impl Params {
     /// From decoded values; the capacity defaults to the link's rate.
     pub fn new(values: &Values, rate: Option<Rate>) -> Result<Params, Vec<Problem>> {
         let mut problems: Vec<Problem> = Vec::new();
-        let capacity = values.rate("capacity").or(rate);
+        let given = Given::read(values);
+        let capacity = given.capacity.or(rate);
         if capacity.is_none() {
             problems.push(("capacity", "must be given: the link has no rate".into()));
         }
-        let mark = match values.word("mark") {
-            "busy-departure" => Mark::BusyDeparture,
-            "overflow" => Mark::Overflow,
-            _ => Mark::BusyArrival,
-        };
-        let action = Action::named(values.word("action"));
+        let (mark, action) = (given.mark, given.action);
         if mark == Mark::BusyDeparture && action != Action::MarkEverything {
             problems.push((
                 "action",
                 "must be \"mark-everything\" with mark = \"busy-departure\": a packet that leaves is not dropped".into(),
             ));
         }
-        let factor = values.number("buffer_factor");
-        let room = match values.get("buffer") {
-            Some(Value::Bytes(b)) => Size::Bytes(b * factor),
-            other => Size::Packets(other.and_then(Value::number).unwrap_or(0.0) * factor),
+        let factor = given.buffer_factor;
+        let room = match given.buffer {
+            Value::Bytes(b) => Size::Bytes(b * factor),
+            packets => Size::Packets(packets.number().unwrap_or(0.0) * factor),
         };
         if let Size::Packets(packets) = room
             && packets < 1.0
@@ -87,7 +82,7 @@ impl Params {
         }
         match (capacity, problems.is_empty()) {
             (Some(capacity), true) => {
-                let drain = values.number("rate_factor") * capacity.0 / 8.0;
+                let drain = given.rate_factor * capacity.0 / 8.0;
                 Ok(Params { mark, drain, room, action })
             }
             _ => Err(problems),
@@ -191,13 +186,7 @@ impl Rule for VirtualQueue {
         Params::new(values, link.rate).map(VirtualQueue::new)
     }
 
-    fn admit<D: Draw>(
-        &mut self,
-        packet: &mut Packet,
-        now: Time,
-        seen: &Occupancy,
-        _draws: &mut D,
-    ) -> Verdict {
+    fn admit(&mut self, packet: &mut Packet, now: Time, seen: &Occupancy, _draws: &mut Stream) -> Verdict {
         let lost = self.arrive(packet.size, now);
         if seen.full {
             return Verdict::Drop(Reason::Limit);
@@ -223,6 +212,10 @@ impl Rule for VirtualQueue {
         if self.overflowed && mark(packet) { Verdict::Mark(Reason::Virtual) } else { Verdict::Accept }
     }
 
+    fn heap_bytes(&self) -> u64 {
+        self.backlog.sizes.heap_bytes()
+    }
+
     fn observe(&self, name: &str) -> Option<f64> {
         match (name, self.params.room) {
             ("virtual_length", Size::Packets(_)) => Some(self.backlog.packets()),
@@ -231,9 +224,38 @@ impl Rule for VirtualQueue {
             _ => None,
         }
     }
+
+    fn marks(values: &Values) -> bool {
+        Action::marks(values)
+    }
 }
 
 const FACTOR: Range = Range { min: 0.0, closed: false, max: 1.0 };
+
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Debug)]
+    pub struct Given {
+        /// Which packets: those that arrive from a virtual loss to the end of the virtual busy period; those that
+        /// leave the real queue in that time; or only those that are virtually lost.
+        mark: Mark = Mark::TYPE, Text("busy-arrival")
+            => source: "Siris et al. 2002, section 4.2; departures: Gibbens and Kelly 1999; overflow: Gibbens, Key, Turner 2001";
+        /// Rate of the virtual queue over the link's.
+        rate_factor: f64 = Number, Text("0.95"), FACTOR => source: "Siris et al. 2002, section 5 (theta)";
+        /// Room of the virtual queue over `buffer`.
+        buffer_factor: f64 = Number, Text("0.95"), FACTOR
+            => source: "Siris et al. 2002, section 5 (theta, the same for rate and buffer)";
+        /// Room of the queue that the virtual one imitates. In packets, the one in virtual transmission counts
+        /// with the part that is left of it.
+        buffer: Value = PacketsOrBytes, Text("30 packets"), Range::POSITIVE
+            => source: "Siris et al. 2002, section 5 (B)";
+        /// See [`ACTION`].
+        action: Action = ACTION;
+        /// What rate_factor is multiplied with.
+        capacity: Option<Rate> = Rate, Absent("the link's rate at the start"), Range::POSITIVE
+            => source: "Siris et al. 2002, section 4.2";
+    }
+}
 
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
@@ -244,51 +266,7 @@ pub static TABLE: Mechanism = Mechanism {
     doc: "Marks packets from the moment a slower and shorter virtual queue, fed with the same arrivals, overflows until it \
           has run empty.",
     source: "Gibbens and Kelly, Automatica 1999; Siris et al., Computer Communications 2002, section 4.2",
-    params: &[
-        Param {
-            name: "mark",
-            ty: Type::Choice(&["busy-arrival", "busy-departure", "overflow"]),
-            default: Fallback::Text("busy-arrival"),
-            range: Range::ANY,
-            source: "Siris et al. 2002, section 4.2; departures: Gibbens and Kelly 1999; overflow: Gibbens, Key, Turner 2001",
-            doc: "Which packets: those that arrive from a virtual loss to the end of the virtual busy period; those that leave \
-                  the real queue in that time; or only those that are virtually lost.",
-        },
-        Param {
-            name: "rate_factor",
-            ty: Type::Number,
-            default: Fallback::Text("0.95"),
-            range: FACTOR,
-            source: "Siris et al. 2002, section 5 (theta)",
-            doc: "Rate of the virtual queue over the link's.",
-        },
-        Param {
-            name: "buffer_factor",
-            ty: Type::Number,
-            default: Fallback::Text("0.95"),
-            range: FACTOR,
-            source: "Siris et al. 2002, section 5 (theta, the same for rate and buffer)",
-            doc: "Room of the virtual queue over `buffer`.",
-        },
-        Param {
-            name: "buffer",
-            ty: Type::PacketsOrBytes,
-            default: Fallback::Text("30 packets"),
-            range: Range::POSITIVE,
-            source: "Siris et al. 2002, section 5 (B)",
-            doc: "Room of the queue that the virtual one imitates. In packets, the one in virtual transmission counts with the \
-                  part that is left of it.",
-        },
-        ACTION,
-        Param {
-            name: "capacity",
-            ty: Type::Rate,
-            default: Fallback::Absent("the link's rate at the start"),
-            range: Range::POSITIVE,
-            source: "Siris et al. 2002, section 4.2",
-            doc: "What rate_factor is multiplied with.",
-        },
-    ],
+    params: Given::PARAMS,
     observables: &[
         Observable {
             name: "virtual_length",
@@ -320,7 +298,7 @@ pub static TABLE: Mechanism = Mechanism {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenflow_base::{Duration, Ecn, Given};
+    use evenflow_base::{Duration, Ecn, Stream};
 
     /// 1000 bytes take 1 ms virtually.
     fn params(mark: Mark, room: Size) -> Params {
@@ -341,7 +319,7 @@ mod tests {
 
     fn marks(rule: &mut VirtualQueue, size: u16, at: f64) -> bool {
         matches!(
-            rule.admit(&mut packet(size), ms(at), &seen(), &mut Given::default()),
+            rule.admit(&mut packet(size), ms(at), &seen(), &mut Stream::scripted([])),
             Verdict::Mark(Reason::Virtual)
         )
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use evenflow_base::bucket;
 use evenflow_base::credit::Arithmetic;
 use evenflow_base::schema::{Value, Values};
-use evenflow_base::{Duration, Ecn, Given, Packet, Rate, Stream, Time};
+use evenflow_base::{Duration, Ecn, Packet, Rate, Stream, Time};
 use evenflow_queue::{
     Admission, FqCodel, Htb, Limit, LinkFacts, MECHANISMS, Occupancy, Queued, Reason, Scheduler, Sfq, Tbf,
     Verdict, codel, complete, fq_codel, htb, sfq,
@@ -127,7 +127,7 @@ fn scheduler(vector: &Table) -> Scheduler {
     let (quantum, queues) = (whole(vector, "quantum"), whole(vector, "queues") as usize);
     let hash = Stream::new(1, "hash");
     if vector["scheduler"] == "sfq" {
-        let params = sfq::Params { divisor: queues, quantum, perturb: None };
+        let params = sfq::Params { divisor: queues, quantum, ..sfq::Params::DEFAULT };
         return Scheduler::Sfq(Box::new(Sfq::new(params, hash)));
     }
     let codel = codel::Params {
@@ -239,7 +239,7 @@ fn run_shaper(vector: &Table) -> Result<(), String> {
                 Table::from_iter([("bytes".into(), size.into()), ("ecn".into(), "not-capable".into())]);
             let packet = Packet { seq: whole(event, "id"), ..packet(&arrived) };
             assert!(shaper.refuses(packet.size).is_none());
-            let place = shaper.place(whole(event, "queue") as usize, &packet, now);
+            let place = shaper.place(whole(event, "queue") as usize, &packet, &(), now);
             shaper.enqueue(place, Queued { packet, at: now });
             held += 1;
             continue;
@@ -283,7 +283,7 @@ fn run(vector: &Table) -> Result<(), String> {
         }
     }
     let listed = vector["draws"].as_array().expect("a list");
-    let mut draws = Given::new(listed.iter().map(|u| u.as_f64().expect("a number")));
+    let mut draws = Stream::scripted(listed.iter().map(|u| u.as_f64().expect("a number")));
     for (n, event) in vector["events"].as_array().expect("a list").iter().enumerate() {
         let event = event.as_object().expect("a table");
         let expect = event["expect"].as_object().expect("a table");

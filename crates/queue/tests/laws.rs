@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use evenflow_base::{Duration, Given, Packet, Rate, Stream, Time, ip};
+use evenflow_base::{Duration, Packet, Rate, Stream, Time, ip};
 use evenflow_queue::csfq::{self, Csfq, Form};
 use evenflow_queue::drr::Drr;
 use evenflow_queue::medf::Medf;
@@ -80,7 +80,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 
 fn schedulers() -> impl Strategy<Value = Scheduler> {
     prop_oneof![
-        Just(Scheduler::Fifo(Box::default())),
+        Just(()).prop_map(|()| Scheduler::Fifo(Box::default())),
         Just((0..QUEUES).collect::<Vec<_>>())
             .prop_shuffle()
             .prop_map(|o| Scheduler::Strict(Box::new(Strict::new(o)))),
@@ -278,7 +278,7 @@ fn flow_queues(quantum: i64, target_ms: u64) -> Scheduler {
 }
 
 fn slots(quantum: u64) -> Scheduler {
-    let params = sfq::Params { divisor: QUEUES, quantum, perturb: None };
+    let params = sfq::Params { divisor: QUEUES, quantum, ..sfq::Params::DEFAULT };
     Scheduler::Sfq(Box::new(Sfq::new(params, Stream::new(1, "hash"))))
 }
 
@@ -497,7 +497,7 @@ proptest! {
         let mut now = Time::ZERO;
         let unit = if params.in_time { 1500.0 * 8.0 / RATE } else { 1.0 };
         let accepts = |rule: &ActivityAqm, activity: f64, queue: u32, now: Time| {
-            rule.clone().admit(&mut packet(1500, activity), now, &seen(queue, limit, 1500), &mut Given::default()) == Verdict::Accept
+            rule.clone().admit(&mut packet(1500, activity), now, &seen(queue, limit, 1500), &mut Stream::scripted([])) == Verdict::Accept
         };
         let (mut low, mut high) = (f64::MAX, f64::MIN);
         for (activity, queue, gap) in arrivals {
@@ -506,7 +506,7 @@ proptest! {
                 prop_assert!((0..queue).all(|q| accepts(&rule, activity, q, now)));
                 prop_assert!([0.1, 1.0, 10.0].iter().all(|less| accepts(&rule, activity - less, queue, now)));
             }
-            let verdict = rule.admit(&mut packet(1500, activity), now, &seen(queue, limit, 1500), &mut Given::default());
+            let verdict = rule.admit(&mut packet(1500, activity), now, &seen(queue, limit, 1500), &mut Stream::scripted([]));
             let full = seen(queue, limit, 1500).full;
             prop_assert_eq!(verdict == Verdict::Drop(Reason::Limit), full);
             if f64::from(queue) * unit < params.q_min {
@@ -530,7 +530,7 @@ proptest! {
         let shift = f64::from(k);
         let mut now = Time(1);
         let admit = |rule: &mut ActivityAqm, activity: f64, queue, now| {
-            rule.admit(&mut packet(1500, activity), now, &seen(queue, limit, 1500), &mut Given::default())
+            rule.admit(&mut packet(1500, activity), now, &seen(queue, limit, 1500), &mut Stream::scripted([]))
         };
         // An empty queue accepts whatever the average is.
         admit(&mut here, 5.0, 0, now);

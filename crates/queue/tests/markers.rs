@@ -219,7 +219,7 @@ fn rules() -> impl Strategy<Value = (&'static str, Values)> {
 
 fn schedulers() -> impl Strategy<Value = Scheduler> {
     prop_oneof![
-        Just(Scheduler::Fifo(Box::default())),
+        Just(()).prop_map(|()| Scheduler::Fifo(Box::default())),
         Just((0..QUEUES).collect::<Vec<_>>())
             .prop_shuffle()
             .prop_map(|o| Scheduler::Strict(Box::new(Strict::new(o)))),
@@ -227,7 +227,7 @@ fn schedulers() -> impl Strategy<Value = Scheduler> {
             .prop_map(|o| Scheduler::Medf(Box::new(Medf::new(o.into_iter().map(Duration).collect())))),
         prop::collection::vec(1u64..3000, QUEUES).prop_map(|q| Scheduler::Drr(Box::new(Drr::new(q, false)))),
         (1u64..3000).prop_map(|quantum| {
-            let params = sfq::Params { divisor: QUEUES, quantum, perturb: None };
+            let params = sfq::Params { divisor: QUEUES, quantum, ..sfq::Params::DEFAULT };
             Scheduler::Sfq(Box::new(Sfq::new(params, Stream::new(1, "hash"))))
         }),
         (1i64..3000, 1u64..20, any::<bool>()).prop_map(|(quantum, ms, ecn)| {

@@ -59,7 +59,7 @@ fn arrivals(queues: usize, most: u16) -> impl Strategy<Value = Vec<Arrival>> {
 /// Sends what arrives through `scheduler` over a link on which a byte takes `byte_ns`, and looks at each call: who is held
 /// back is so until the instant that was told and no longer.
 fn through(scheduler: &mut Scheduler, arrivals: &[Arrival], byte_ns: u64) -> Vec<Left> {
-    through_changes(scheduler, arrivals, byte_ns, &[])
+    through_changes(scheduler, arrivals, byte_ns, Vec::new())
 }
 
 /// The same, where the scheduler takes over the parameters of others on the way, in nanoseconds.
@@ -67,7 +67,7 @@ fn through_changes(
     scheduler: &mut Scheduler,
     arrivals: &[Arrival],
     byte_ns: u64,
-    mut changes: &[(u64, Scheduler)],
+    changes: Vec<(u64, Scheduler)>,
 ) -> Vec<Left> {
     let (mut left, mut dropped) = (Vec::new(), Vec::new());
     let mut times = Vec::new();
@@ -76,6 +76,7 @@ fn through_changes(
         at += arrival.later;
         times.push(at);
     }
+    let mut changes = changes.into_iter().peekable();
     let (mut next, mut now, mut waiting) = (0, 0u64, 0u32);
     loop {
         while next < arrivals.len() && times[next] <= now {
@@ -83,15 +84,12 @@ fn through_changes(
             assert!(scheduler.refuses(arrival.size).is_none());
             let item = item(arrival, now, next as u64);
             let packet = Packet { flow: arrival.queue as u32, ..item.packet };
-            let place = scheduler.place(arrival.queue, &packet, Time(now));
+            let place = scheduler.place(arrival.queue, &packet, &(), Time(now));
             scheduler.enqueue(place, item);
             (next, waiting) = (next + 1, waiting + 1);
         }
-        while let Some(((at, other), later)) = changes.split_first()
-            && *at <= now
-        {
-            scheduler.adopt(other.clone(), Time(*at), &mut dropped);
-            changes = later;
+        while let Some((at, other)) = changes.next_if(|change| change.0 <= now) {
+            scheduler.adopt(other, Time(at), &mut dropped);
         }
         match scheduler.dequeue(Time(now), &mut dropped) {
             Some((item, mark)) => {
@@ -106,7 +104,7 @@ fn through_changes(
                 let due = scheduler.next_event();
                 assert!(due > Time(now) && due != Time::NEVER, "{waiting} wait for {due:?} at {now}");
                 now = times.get(next).map_or(due.0, |arrival| due.0.min(*arrival));
-                now = changes.first().map_or(now, |change| now.min(change.0));
+                now = changes.peek().map_or(now, |change| now.min(change.0));
             }
             None => match times.get(next) {
                 Some(arrival) => now = *arrival,
@@ -267,7 +265,7 @@ proptest! {
     ) {
         let of = |rate| filter(bucket::Params { rate: Rate(rate), burst, peak: None, arithmetic: Arithmetic::Real });
         let changes: Vec<_> = steps.iter().map(|&(at, rate)| (at, of(rate))).collect();
-        let left = through_changes(&mut of(first), &arrivals, byte_ns, &changes);
+        let left = through_changes(&mut of(first), &arrivals, byte_ns, changes);
         in_order(&left, arrivals.len(), 1);
         let rates: Vec<_> = std::iter::once((0, first)).chain(steps).collect();
         prop_assert!(excess_over_steps(&left, &rates) <= burst as f64 + BYTE);
@@ -294,7 +292,7 @@ proptest! {
             Scheduler::Htb(Box::new(Htb::new(params, Arc::from([]), &Stream::new(1, "hash"))))
         };
         let changes: Vec<_> = steps.iter().map(|&(at, rate)| (at, of(rate))).collect();
-        let left = through_changes(&mut of(first), &arrivals, byte_ns, &changes);
+        let left = through_changes(&mut of(first), &arrivals, byte_ns, changes);
         in_order(&left, arrivals.len(), 2);
         let of_first: Vec<Left> = left.into_iter().filter(|l| l.queue == 0).collect();
         let rates: Vec<_> = std::iter::once((0, first)).chain(steps).collect();

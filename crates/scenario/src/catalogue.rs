@@ -4,7 +4,7 @@ use evenflow_base::schema::{
     Counter, Fallback, Mechanism, Nested, Observable, Param, Problem, Room, Type, Values,
 };
 use evenflow_transport::Profile;
-use evenflow_transport::profile::{COMPLETE, LINES};
+use evenflow_transport::profile::{COMPLETE, LINES, UNDOCUMENTED};
 use serde_json::{Value as Json, json};
 
 use crate::metrics::{self, METRICS};
@@ -34,7 +34,7 @@ pub fn mechanisms() -> impl Iterator<Item = &'static Mechanism> {
 /// The same with those for tests, which scenarios may name and no list does.
 pub(crate) fn with_hidden() -> impl Iterator<Item = &'static Mechanism> {
     [
-        evenflow_queue::MECHANISMS,
+        evenflow_queue::MECHANISMS.as_slice(),
         evenflow_queue::SCHEDULERS,
         evenflow_stage::MECHANISMS,
         evenflow_traffic::MECHANISMS,
@@ -188,6 +188,7 @@ fn profiles() -> Vec<Json> {
         let profile = Profile::named(name)?;
         let lines: Vec<Json> = LINES
             .iter()
+            .filter(|line| !UNDOCUMENTED.contains(&line.param.name))
             .map(|line| {
                 json!({ "name": line.param.name, "value": crate::canonical::value(&(line.get)(&profile)),
                         "doc": line.param.doc, "source": line.param.source })
@@ -199,7 +200,9 @@ fn profiles() -> Vec<Json> {
 }
 
 fn mechanism_json(m: &Mechanism) -> Json {
-    let mut params: Vec<Json> = m.params.iter().map(|p| param_json(p, m.traits.changes)).collect();
+    let documented = |p: &&Param| m.room != Room::Stack || !UNDOCUMENTED.contains(&p.name);
+    let mut params: Vec<Json> =
+        m.params.iter().filter(documented).map(|p| param_json(p, m.traits.changes)).collect();
     if m.room == Room::Stack {
         params.push(key_json(&CONGESTION_CONTROL));
     }

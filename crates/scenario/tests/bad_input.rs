@@ -1,6 +1,6 @@
 //! Every kind of bad input gives its path, what is wrong, and the nearest valid name; all at once.
 
-mod common;
+use crate::common;
 
 use common::{at, errors, valid, with, without};
 use evenflow_scenario::Scenario;

@@ -1,6 +1,6 @@
 //! ConEx senders in a scenario: their table, what does not go together, and the four variants of Sanhaji et al. 2015, table III.
 
-mod common;
+use crate::common;
 
 use common::{errors, valid, with};
 use evenflow_scenario::Scenario;

@@ -1,6 +1,6 @@
 //! What valid scenarios become, and that equal ones are equal.
 
-mod common;
+use crate::common;
 
 use common::{EXAMPLES, at, tree, valid, with, without};
 use evenflow_base::schema::{Law, Value};

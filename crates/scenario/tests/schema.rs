@@ -1,6 +1,6 @@
 //! The documents made of the tables agree with the decoder.
 
-mod common;
+use crate::common;
 
 use evenflow_scenario::{json_schema, schema_json};
 use serde_json::Value as Json;

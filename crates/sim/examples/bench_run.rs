@@ -27,8 +27,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let start = Instant::now();
     let has = |flag: &str| args.iter().any(|a| a == flag);
-    let options =
-        Options { event_path: has("--event-path"), unfolded: has("--unfolded"), ..Options::default() };
+    let (eager, unfolded) = (has("--eager"), has("--unfolded"));
+    // As runs of users have one.
+    let options = Options { eager, unfolded, memory: Some(1 << 40), ..Options::default() };
     let outcome = evenflow_sim::run(&scenario, seed, options, &AtomicBool::new(false))?;
     let mut record = outcome.record;
     record.insert("record_hash".into(), outcome.record_hash.into());

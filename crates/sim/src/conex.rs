@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use evenflow_base::End;
+use evenflow_base::{End, Heap};
 use evenflow_transport::Sender;
-use evenflow_transport::exposure::{Cheat, Exposure, Leftover, Owed, Tally, Volume};
+use evenflow_transport::exposure::{Cheat, Exposure, Leftover, Owed, Tally, Unbalanced, Volume};
 use evenflow_transport::sender::Life;
 
 /// The owner of debts whose flow is over.
@@ -125,19 +125,27 @@ pub struct Conex {
     next: BTreeMap<Party, Owed>,
     /// Debts that other flows take over as they send, and whose they are.
     elsewhere: BTreeMap<Party, Vec<(u32, Owed)>>,
-    /// Uploads of a machine that may leave something to a later flow.
+    /// Connections of a machine's uploads that may leave something to a later flow.
     pub uploads: BTreeMap<u32, Vec<u32>>,
+    /// Some sender leaves its debts to others: [`Conex::share`] must be called.
+    pub shares: bool,
     /// The first sender whose books did not balance.
-    fault: Option<String>,
+    fault: Option<Unbalanced>,
 }
 
 impl Conex {
-    /// What they hold of a user.
-    pub const BYTES_OF_A_USER: u64 = (size_of::<Sums>() + size_of::<Tally>()) as u64;
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> u64 {
+        let debts = self.elsewhere.values().map(Heap::heap_bytes).sum::<u64>();
+        let uploads = self.uploads.values().map(Heap::heap_bytes).sum::<u64>();
+        let maps = self.next.heap_bytes() + self.elsewhere.heap_bytes() + self.uploads.heap_bytes();
+        self.over.heap_bytes() + self.before.heap_bytes() + maps + debts + uploads
+    }
 
-    /// Books for so many machines.
-    pub fn new(hosts: usize) -> Conex {
+    /// Books for so many machines. `shares`: some sender leaves its debts to others.
+    pub fn new(hosts: usize, shares: bool) -> Conex {
         Conex {
+            shares,
             over: vec![Sums::default(); hosts],
             before: vec![Tally::default(); hosts],
             ..Conex::default()
@@ -205,7 +213,11 @@ impl Conex {
     pub fn share(&mut self, host: u32, end: End, flow: u32, sender: &mut Sender) {
         let party = (host, end.index());
         let Some(exposure) = sender.exposure_mut() else { return };
-        if exposure.settings().cheat == Cheat::Elsewhere {
+        let leaves = exposure.settings().cheat == Cheat::Elsewhere;
+        if !leaves && self.elsewhere.is_empty() {
+            return;
+        }
+        if leaves {
             let owed = exposure.hand_over();
             if !owed.is_nothing() {
                 let debts = self.elsewhere.entry(party).or_default();
@@ -236,8 +248,8 @@ impl Conex {
     }
 
     /// What is wrong, if anything is.
-    pub fn fault(&self) -> Option<&str> {
-        self.fault.as_deref()
+    pub fn fault(&self) -> Option<Unbalanced> {
+        self.fault
     }
 }
 

@@ -8,9 +8,9 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use evenflow_base::{Packet, Time};
+use evenflow_base::{Heap, Packet, Time};
 
-use crate::ring::Ring;
+use evenflow_link::ring::Ring;
 
 /// Time, rank, lane and flow in one comparable number.
 pub type Key = u128;
@@ -200,6 +200,11 @@ impl Lane {
     /// Those packets, in no order.
     pub fn packets(&self) -> impl Iterator<Item = &Packet> {
         self.ring.iter().chain(self.late.iter().map(|late| &late.0.0)).map(|item| &item.packet)
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> u64 {
+        self.ring.heap_bytes() + self.late.heap_bytes()
     }
 
     /// How many packets are on their way.

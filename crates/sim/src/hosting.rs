@@ -5,13 +5,13 @@ use evenflow_base::{End, Stream, Time};
 use evenflow_traffic::App;
 use evenflow_transport::connection::Connection;
 use evenflow_transport::sender::Life;
-use evenflow_transport::{CongestionControl, Profile, Sender};
+use evenflow_transport::{CongestionControl, Profile};
 
-use crate::measure::{Window, WindowMeter};
 use crate::probe::How;
 use crate::senders::{Logged, SenderSums, Served};
+use crate::tcp::Tcp;
 
-/// The place of an application's connection that it does not have.
+/// No flow, or no application.
 pub const NONE: u32 = u32::MAX;
 
 /// One kind of traffic of one user that opens flows on the way.
@@ -25,8 +25,6 @@ pub struct Hosted {
     pub group: u32,
     /// Number of its user in the group.
     pub user: u32,
-    /// Its client is at the end of the path.
-    pub client_at_end: bool,
     /// It plays adaptive video: what its servers count is its own.
     pub adapts: bool,
     /// Something on the path reads or writes receive windows: every segment tells one.
@@ -76,10 +74,12 @@ impl Control {
     /// A new one for user number `user`; `of` makes the flow's streams.
     pub fn make(&self, profile: &Profile, of: &dyn Fn(&str) -> Stream, user: usize) -> CongestionControl {
         if let Some(fresh) = &self.fresh {
-            return fresh.clone();
+            return fresh.clone().seeded(of);
         }
         let values = self.values.drawn(of, user);
-        CongestionControl::build(self.kind, &values, profile, self.weight).expect("the scenario was checked")
+        CongestionControl::build(self.kind, &values, profile, self.weight)
+            .expect("the scenario was checked")
+            .seeded(of)
     }
 }
 
@@ -101,15 +101,16 @@ pub struct Sums {
 
 impl Sums {
     /// Adds a flow as of `now`.
-    pub fn add(&mut self, live: &Live, now: Time) {
-        live.senders().for_each(|sender| self.senders.add(sender, now));
-        live.served(&mut self.served);
-        for side in &live.sides {
-            self.meter.0 += side.meter.bytes_time.round() as u128;
-            self.meter.1 += side.meter.open;
-            self.meter.2 += side.meter.at_floor;
+    pub fn add(&mut self, live: &Live, tcp: &Tcp, now: Time) {
+        tcp.connection.senders().for_each(|sender| self.senders.add(sender, now));
+        live.served(&tcp.connection, &mut self.served);
+        for (end, side) in End::BOTH.into_iter().zip(&live.sides) {
+            let meter = &tcp.ends[end.index()].meter;
+            self.meter.0 += meter.bytes_time.round() as u128;
+            self.meter.1 += meter.open;
+            self.meter.2 += meter.at_floor;
             self.bytes.written += side.written;
-            self.bytes.delivered += side.received;
+            self.bytes.delivered += tcp.connection.received(end);
         }
     }
 }
@@ -127,165 +128,71 @@ pub struct Bytes {
     pub lost: u64,
 }
 
-/// What one end of a live flow has done.
+/// What an application has asked of one end of a flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Side {
-    /// Bytes written by its application.
+    /// Bytes written.
     pub written: u64,
     /// Of those, that wait for room in its send buffer.
     pub waiting: u64,
     /// So much was written when all of it was acknowledged last.
     pub acknowledged: u64,
-    /// Bytes that reached its application in order.
-    pub received: u64,
-    /// Payload of datagrams that reached it.
-    pub datagrams: u64,
-    /// Its wake-up on record; any other is stale.
-    pub wake: Time,
-    /// Integrals of its congestion window.
-    pub meter: WindowMeter,
-    /// What a probe logs of it.
+    /// It closes when what waits has room.
+    pub closes: bool,
+    /// What a probe logs of its sender.
     pub logged: Logged,
 }
 
-impl Side {
-    const NEW: Side = Side {
-        written: 0,
-        waiting: 0,
-        acknowledged: 0,
-        received: 0,
-        datagrams: 0,
-        wake: Time::NEVER,
-        meter: WindowMeter::EMPTY,
-        logged: Logged::NOTHING,
-    };
-}
-
 /// What is in the place of a flow that was opened on the way.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Live {
-    /// Both ends of its connection, or of the last one that was here, whose room the next takes.
-    connection: Option<Connection>,
-    /// The connection is the flow's; not so where it carries datagrams, or the place is free.
-    connected: bool,
     /// By [`End`].
     pub sides: [Side; 2],
-    /// By [`End`]: it closes when it has written what waits.
-    pub closes: [bool; 2],
+    /// Payload of datagrams that reached either end.
+    pub datagrams: u64,
+    /// Index of the connection whose room its next connection takes.
+    pub room: Option<u32>,
     /// How it comes to its end.
     pub how: How,
 }
 
 impl Live {
-    /// A place that nobody has had.
-    pub const EMPTY: Live = Live {
-        connection: None,
-        connected: false,
-        sides: [Side::NEW; 2],
-        closes: [false; 2],
-        how: How::Closed,
-    };
-
-    /// Both ends of its connection, if it has one.
-    #[inline]
-    pub fn connection(&self) -> Option<&Connection> {
-        self.connection.as_ref().filter(|_| self.connected)
-    }
-
-    /// The same, to be called.
-    #[inline]
-    pub fn connection_mut(&mut self) -> Option<&mut Connection> {
-        self.connection.as_mut().filter(|_| self.connected)
-    }
-
-    /// The flow is a connection, which is to be opened.
-    pub fn connect(&mut self, profile: &Profile, control: CongestionControl) -> &mut Connection {
-        self.connected = true;
-        match &mut self.connection {
-            Some(room) => room.renew(profile, control),
-            None => self.connection = Some(Connection::talking(profile, control)),
-        }
-        self.connection.as_mut().expect("it was just made")
-    }
-
-    /// The flow is over: the place is empty.
-    pub fn vacate(&mut self) {
-        self.connected = false;
-        self.sides = [Side::NEW; 2];
-        self.closes = [false; 2];
-        self.how = How::Closed;
-    }
-
-    /// Application bytes that reached either end.
-    pub fn delivered(&self) -> u64 {
-        self.sides.iter().map(|side| side.received + side.datagrams).sum()
-    }
-
-    /// What its ends send with, as far as they send.
-    pub fn senders(&self) -> impl Iterator<Item = &Sender> {
-        let halves =
-            |connection| End::BOTH.into_iter().filter_map(move |end| Connection::half(connection, end));
-        self.connection().into_iter().flat_map(halves)
+    /// A flow that has just been opened, in a place with this `room`.
+    pub fn new(room: Option<u32>) -> Live {
+        let side = Side { written: 0, waiting: 0, acknowledged: 0, closes: false, logged: Logged::NOTHING };
+        Live { sides: [side; 2], datagrams: 0, room, how: How::Closed }
     }
 
     /// Adds what its server has counted.
-    pub fn served(&self, to: &mut Served) {
-        let server = self.connection().and_then(|connection| connection.half(End::Server));
+    pub fn served(&self, connection: &Connection, to: &mut Served) {
+        let server = connection.half(End::Server);
         server.into_iter().for_each(|sender| to.add(sender, &self.sides[End::Server.index()].logged));
     }
 
-    /// A segment is about to reach an end: logs what it sends with, as a probe of its kernel does.
-    pub fn log(&mut self, end: End, profile: &Profile) {
-        let connection = self.connection.as_ref().filter(|_| self.connected);
-        if let Some(sender) = connection.and_then(|connection| connection.half(end)) {
-            self.sides[end.index()].logged.log(sender, profile);
-        }
-    }
-
     /// Application bytes that were written and have not reached the other end.
-    pub fn undelivered(&self) -> u64 {
+    pub fn undelivered(&self, connection: &Connection) -> u64 {
         self.sides.iter().map(|side| side.written).sum::<u64>()
-            - self.sides.iter().map(|side| side.received).sum::<u64>()
+            - End::BOTH.iter().map(|end| connection.received(*end)).sum::<u64>()
     }
 
     /// Application bytes that wait for room or are in the connection's buffers, by its own account.
-    pub fn held(&self) -> u64 {
-        let Some(connection) = self.connection() else { return 0 };
+    pub fn held(&self, connection: &Connection) -> u64 {
         let of = |end: End| self.sides[end.index()].waiting + connection.buffered(end);
         of(End::Client) + of(End::Server)
     }
 
     /// Whether all that an end has written is acknowledged now, and was not before.
-    pub fn all_acknowledged(&mut self, end: End) -> bool {
-        let side = &self.sides[end.index()];
+    pub fn all_acknowledged(&mut self, end: End, connection: &Connection) -> bool {
+        let side = &mut self.sides[end.index()];
         if side.acknowledged == side.written || side.waiting > 0 {
             return false;
         }
-        let half = self.connection().and_then(|connection| connection.half(end));
+        let half = connection.half(end);
         let all = half.is_some_and(|half| half.life() != Life::Dead && half.unacknowledged() == 0);
         if all {
-            let side = &mut self.sides[end.index()];
             side.acknowledged = side.written;
         }
         all
-    }
-
-    /// Brings the integrals of an end's congestion window up to `now`, if it has written.
-    #[inline]
-    pub fn advance(&mut self, end: End, profile: &Profile, now: Time, window: &Window) {
-        if self.sides[end.index()].written > 0 {
-            self.advance_written(end, profile, now, window);
-        }
-    }
-
-    fn advance_written(&mut self, end: End, profile: &Profile, now: Time, window: &Window) {
-        let connection = self.connection.as_ref().filter(|_| self.connected);
-        let half = connection.and_then(|connection| connection.half(end));
-        let side = &mut self.sides[end.index()];
-        match half.filter(|half| half.life() == Life::Open) {
-            Some(half) => side.meter.advance(half.window().cwnd, profile.segment(), now, window),
-            None => side.meter.skip(now),
-        }
     }
 }
 
@@ -300,6 +207,7 @@ pub struct Arrivals {
 
 #[cfg(test)]
 mod tests {
+    use evenflow_transport::connection::Outlet;
     use evenflow_transport::profile::Handshake;
 
     use super::*;
@@ -311,19 +219,19 @@ mod tests {
     /// in it are what the application itself remembers of it (40 B in `short-flows`) and what the allocator adds.
     #[test]
     fn a_short_flow_is_small() {
-        for (profile, most) in [(Profile::rfc(), 1444), (Profile { sack: false, ..Profile::rfc() }, 1068)] {
+        for (profile, most) in [(Profile::rfc(), 1504), (Profile { sack: false, ..Profile::rfc() }, 1096)] {
             let profile = Profile { handshake: Handshake::None, ..profile };
             let control = CongestionControl::build("newreno", &Values::default(), &profile, 1.0)
                 .expect("no parameters");
-            let mut live = Live::EMPTY;
-            let connection = live.connect(&profile, control);
+            let mut connection = Connection::talking(&profile, control);
             let (mut out, mut notices) = (Vec::new(), Vec::new());
-            connection.open(Time::ZERO, &profile, &mut out, &mut notices);
-            connection.write(End::Client, 1000, Time::ZERO, &profile, &mut out);
+            let to = &mut Outlet { now: Time::ZERO, profile: &profile, out: &mut out, notices: &mut notices };
+            connection.open(to);
+            connection.write(End::Client, 1000, to);
             assert!(out.iter().any(|segment| segment.payload == 1000), "it is under way");
-            let places = size_of::<Live>() + size_of::<Slot>() + size_of::<Flow>();
+            let places = size_of::<Live>() + size_of::<Slot>() + size_of::<Flow>() + size_of::<Tcp>();
             let wakeups = 2 * (size_of::<Wakeup>() + size_of::<u32>());
-            let bytes = places + wakeups + live.connection().expect("it is open").held_bytes();
+            let bytes = (places + wakeups) as u64 + connection.heap_bytes();
             assert_eq!(bytes, most, "sack {}", profile.sack);
         }
     }

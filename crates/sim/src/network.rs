@@ -3,123 +3,90 @@
 
 use std::ops::Range;
 
-use evenflow_base::schema::Sampler;
+use evenflow_base::schema::{Sampler, Way};
 use evenflow_base::{Duration, End, Packet, Stream, Time};
 use evenflow_stage::{RoundTrip, Stage};
 use evenflow_traffic::Source;
+use evenflow_transport::connection::Carries;
 use evenflow_transport::exposure::Exposure;
-use evenflow_transport::{Profile, Receiver, Sender};
+use evenflow_transport::{Connection, Profile, Sender};
 
 use crate::conex::{Conex, Sums as Exposed};
 use crate::events::Lane;
+use crate::faults::Invariant;
 use crate::hosting::{Arrivals, Hosted, Live};
-use crate::measure::{FlowCounters, PortCounters, SideCounters, StageCounters, Window, WindowMeter};
-use crate::port::{Port, Queue};
+use crate::measure::{FlowCounters, PortCounters, SideCounters, StageCounters, Window};
+use crate::port::Port;
 use crate::probe::Gauges;
 use crate::senders::{SenderSums, Served};
 use crate::slots::Slots;
+use crate::tcp::Tcp;
 use crate::transfers::Transfers;
 
-/// Set in a route entry that is a stage, whose index it has, with [`BACK`] and [`PEER`]. Without it the entry is the index of a
-/// port, with [`FOLD`].
-pub const STAGE: u32 = 1 << 31;
-/// The stage is crossed backward.
-pub const BACK: u32 = 1 << 30;
-/// The stage is not crossed: what comes here was sent to it by its peer.
-pub const PEER: u32 = 1 << 29;
-/// With [`STAGE`]: no stage, but a look at packets of traced flows. The rest is 0 where they leave an end, 1 where they reach one,
-/// and 2 + the port before a link.
-pub const TAP: u32 = BACK | PEER;
-/// The stage itself.
-pub const STAGE_INDEX: u32 = PEER - 1;
-/// The next port on the route hears from this one alone, in the order in which this one accepts: its work is done at once,
-/// with the instant at which the packet will reach it, and needs no event.
-pub const FOLD: u32 = 1 << 30;
-/// The port itself.
-pub const PORT: u32 = FOLD - 1;
-/// The route entry where the way to the receiver ends and the way back begins.
-pub const RECEIVER: u32 = u32::MAX;
-/// The route entry where the way back ends.
-pub const SENDER: u32 = u32::MAX - 1;
+/// An entry of a route: what a packet meets there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hop {
+    /// A port of a link. `folded`: the next port receives packets from this one only, in the order in which
+    /// this one accepts them. Its work is done immediately, with the instant at which the packet will reach
+    /// it, and needs no event.
+    Port { index: u32, folded: bool },
+    /// A stage, crossed in this direction.
+    Stage { index: u32, way: Way },
+    /// The stage to which its peer has sent the packet.
+    Peer(u32),
+    /// The trace records packets of traced flows as they leave an end.
+    TapSend,
+    /// The same as they reach an end.
+    TapReceive,
+    /// The same as they reach the port with this index.
+    TapPort(u32),
+    /// An end of the flow.
+    End(End),
+    /// Where packets arrive that were lost at random. They keep the time they would have taken, and carry
+    /// the port at which they were lost.
+    Discard,
+    /// The end of a stage's packet without a destination.
+    Nobody,
+}
 
-/// The route entry in place of [`RECEIVER`] and [`SENDER`] where both ends talk: connections and datagrams of applications.
-pub const HOSTED: u32 = u32::MAX - 4;
-
-/// The route entry behind the last, where packets arrive that were lost at random: they keep the time they would have taken, and
-/// carry on which port they were lost.
-pub const DISCARD: u32 = u32::MAX - 2;
-
-/// The route entry where a packet of a stage's own ends that is for nobody.
-pub const NOBODY: u32 = u32::MAX - 3;
+/// What receives and sends a flow's packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    /// A TCP connection: index into [`Network::connections`].
+    Tcp(u32),
+    /// A source of datagrams: index into [`Network::datagrams`].
+    Source(u32),
+    /// An application that exchanges datagrams.
+    Application,
+    /// Nothing: flows that this application opens are modelled after it. Index into
+    /// [`Network::applications`].
+    Model(u32),
+}
 
 /// What a flow is and where its packets go.
 #[derive(Clone, Copy, Debug)]
 pub struct Flow {
+    /// What receives and sends its packets.
+    pub endpoint: Endpoint,
     /// Where its route begins in [`Network::routes`].
     pub route: u32,
-    /// Where on it the way back begins.
-    pub back: u8,
-    /// Where on it [`DISCARD`] stands.
-    pub discard: u8,
-    /// Its traffic class.
-    pub class: u8,
-    /// Whether it is a TCP connection that there is from the start.
-    pub tcp: bool,
-    /// Whether an application opened it on the way, or it is what such flows are modelled after.
-    pub hosted: bool,
-    /// ACKs carry the receiver's clock as a timestamp value: the sender's congestion control wants one-way delays.
-    pub sends_timestamps: bool,
-    /// What it sends needs more than a look at its segments: timestamps of ACKs, numbers of a ConEx cheat, debts that flows of one
-    /// user share.
-    pub special: bool,
-    /// Its first link hears from its host alone and is FIFO: the link's work is done when the packet is launched, with the
-    /// instant at which it will leave the host.
-    pub folded: bool,
-    /// Index into [`Network::connections`] or [`Network::datagrams`]; of a hosted one into [`Network::applications`].
-    pub endpoint: u32,
     /// Whose place it takes among events of one instant: its own, or that of the flow it was modelled after.
     pub tie: u32,
     /// Index into [`Network::hosts`].
     pub host: u32,
-}
-
-/// Both ends of a TCP connection.
-#[derive(Debug)]
-pub struct Connection {
-    /// The sending end.
-    pub sender: Sender,
-    /// The receiving end.
-    pub receiver: Receiver,
-    /// Index into [`Network::profiles`].
-    pub profile: u32,
-    /// The sender's wake-up on record; any other is stale.
-    pub sender_wake: Time,
-    /// The receiver's.
-    pub receiver_wake: Time,
-    /// Integrals of the congestion window.
-    pub meter: WindowMeter,
-}
-
-impl Connection {
-    /// When to wake the sender, if that is earlier than the wake-up on record, which it then replaces.
-    #[inline]
-    pub fn sender_due(&mut self) -> Option<Time> {
-        earlier(self.sender.deadline(), &mut self.sender_wake)
-    }
-
-    /// The same for the receiver.
-    #[inline]
-    pub fn receiver_due(&mut self) -> Option<Time> {
-        earlier(self.receiver.deadline(), &mut self.receiver_wake)
-    }
-}
-
-#[inline]
-fn earlier(deadline: Time, wake: &mut Time) -> Option<Time> {
-    (deadline < *wake).then(|| {
-        *wake = deadline;
-        deadline
-    })
+    /// Where on its route the way back begins.
+    pub back: u8,
+    /// Where on it [`Hop::Discard`] is.
+    pub discard: u8,
+    /// Its traffic class.
+    pub class: u8,
+    /// What the packets of its connection carry in options.
+    pub carries: Carries,
+    /// `ip::BACKWARD` where the client is at the end of the path: the server's segments follow the path. Otherwise 0.
+    pub turn: u8,
+    /// Its first link hears from its host alone and is FIFO: the link's work is done when the packet is launched, with the
+    /// instant at which it will leave the host.
+    pub folded: bool,
 }
 
 /// A datagram flow.
@@ -131,6 +98,8 @@ pub struct Datagrams {
     pub gaps: Stream,
     /// Draws of sizes.
     pub sizes: Stream,
+    /// It has begun.
+    pub started: bool,
     /// Packets sent.
     pub sent: u64,
     /// Application bytes received in the whole run.
@@ -208,10 +177,10 @@ pub struct Network {
     pub stages: Vec<StageSlot>,
     /// Counters by stage of the scenario.
     pub stage_counters: Vec<StageCounters>,
-    /// All routes, one after the other. Each goes there and back: ports and stages, [`RECEIVER`], ports and stages, [`SENDER`],
-    /// [`DISCARD`]; then the ways of packets that stages on it make. One position on it says all about where a packet is, so that
-    /// little is left to decide at each hop.
-    pub routes: Vec<u32>,
+    /// All routes, one after the other. Each goes there and back: ports and stages, an end, ports and
+    /// stages, the other end, [`Hop::Discard`]; then the routes of packets that stages on it make. The
+    /// position on it is all there is to know about where a packet is.
+    pub routes: Vec<Hop>,
     /// Where on a route the ways begin of packets that a stage makes, by [`evenflow_stage::To`]; 0: there is none. By group, then
     /// stage of the scenario; empty where no stage makes any.
     pub own_ways: Vec<[u8; 3]>,
@@ -220,7 +189,7 @@ pub struct Network {
     /// What flows counted.
     pub counters: Vec<FlowCounters>,
     /// TCP connections.
-    pub connections: Vec<Connection>,
+    pub connections: Vec<Tcp>,
     /// Datagram flows.
     pub datagrams: Vec<Datagrams>,
     /// TCP configurations.
@@ -241,8 +210,6 @@ pub struct Network {
     pub transfers: Vec<Option<Transfers>>,
     /// The seed of all streams.
     pub seed: u64,
-    /// By group: its flows that there are from the start, and those that its others are modelled after.
-    pub group_flows: Vec<Range<usize>>,
     /// By group: what its senders had counted when the window opened.
     pub senders_before: Vec<SenderSums>,
     /// By application: what the servers of its video had counted then.
@@ -257,94 +224,113 @@ impl Network {
     pub fn round_trip(&self, flow: u32) -> RoundTrip {
         let info = &self.flows[flow as usize];
         let route = &self.routes[info.route as usize..][..usize::from(info.discard)];
-        let links = route.iter().filter(|entry| **entry & STAGE == 0);
-        let base = Duration(links.map(|entry| self.ports[(entry & PORT) as usize].delay.0).sum());
-        let smoothed = if info.hosted {
-            let live = flow.checked_sub(self.slots.first()).and_then(|place| self.live.get(place as usize));
-            live.and_then(|live| live.senders().find_map(Sender::smoothed_rtt))
-        } else if info.tcp {
-            self.connections[info.endpoint as usize].sender.smoothed_rtt()
-        } else {
-            None
+        let delay = |hop: &Hop| match hop {
+            Hop::Port { index, .. } => self.ports[*index as usize].link.wire.delay.0,
+            _ => 0,
+        };
+        let base = Duration(route.iter().map(delay).sum());
+        let smoothed = match info.endpoint {
+            Endpoint::Tcp(index) => {
+                self.connections[index as usize].connection.senders().find_map(Sender::smoothed_rtt)
+            }
+            _ => None,
         };
         RoundTrip { base: Some(base), smoothed, reported: None }
+    }
+
+    /// The connection of a flow that was opened on the way, if it has one that is not over.
+    pub fn going_on(&self, flow: u32) -> Option<u32> {
+        let slot = self.slots.get(flow).filter(|slot| slot.taken && !slot.over);
+        match self.flows[flow as usize].endpoint {
+            Endpoint::Tcp(index) => slot.map(|_| index),
+            _ => None,
+        }
+    }
+
+    /// Flows that have a TCP connection, each with the connection. `opened`: also those that were opened on
+    /// the way and are not over.
+    fn tcp(&self, opened: bool) -> impl Iterator<Item = (u32, &Flow, &Connection)> {
+        let counts =
+            move |flow: u32| self.slots.get(flow).is_none_or(|slot| opened && slot.taken && !slot.over);
+        let flows = (0u32..).zip(&self.flows).filter(move |(flow, _)| counts(*flow));
+        flows.filter_map(|(flow, info)| match info.endpoint {
+            Endpoint::Tcp(index) => Some((flow, info, &self.connections[index as usize].connection)),
+            _ => None,
+        })
     }
 
     /// By user's machine: what its ConEx senders have been told and have said by now, and what they owe.
     pub fn exposed(&self) -> Vec<Exposed> {
         let Some(conex) = &self.conex else { return Vec::new() };
         let mut sums = conex.sums();
-        for info in self.flows.iter().filter(|info| info.tcp) {
-            sums[info.host as usize].add(&self.connections[info.endpoint as usize].sender);
-        }
-        for flow in self.slots.taken().filter(|flow| !self.slots.of(self.slots.place(*flow)).over) {
-            let host = self.flows[flow as usize].host as usize;
-            self.live[self.slots.place(flow)].senders().for_each(|sender| sums[host].add(sender));
+        for (_, info, connection) in self.tcp(true) {
+            connection.senders().for_each(|sender| sums[info.host as usize].add(sender));
         }
         sums
     }
 
     /// Whether the books of all ConEx senders balance; else what is wrong with one.
-    pub fn check_exposed(&self) -> Result<(), String> {
+    pub fn check_exposed(&self) -> Result<(), Invariant> {
         let Some(conex) = &self.conex else { return Ok(()) };
-        let live = self.live.iter().flat_map(Live::senders);
-        let senders = self.connections.iter().map(|connection| &connection.sender).chain(live);
-        senders.filter_map(Sender::exposure).try_for_each(Exposure::check)?;
-        conex.fault().map_or(Ok(()), |fault| Err(fault.into()))
+        let senders = self.connections.iter().flat_map(|tcp| tcp.connection.senders());
+        let books = senders.filter_map(Sender::exposure).try_for_each(Exposure::check);
+        books.and(conex.fault().map_or(Ok(()), Err)).map_err(Invariant::Exposure)
     }
 
     /// By application: what the servers of its video have counted by now. `live`: also those of flows that have not been summed up
     /// yet.
     pub fn served(&self, live: bool) -> Vec<Served> {
         let mut sums: Vec<Served> = self.applications.iter().map(|hosted| hosted.sums.served).collect();
-        let going_on = |flow: &u32| live && !self.slots.of(self.slots.place(*flow)).over;
-        for flow in self.slots.taken().filter(going_on) {
-            self.live[self.slots.place(flow)].served(&mut sums[self.flows[flow as usize].endpoint as usize]);
+        for (flow, _, connection) in self.tcp(live) {
+            if let Some(slot) = self.slots.get(flow) {
+                self.live[self.slots.place(flow)].served(connection, &mut sums[slot.opener as usize]);
+            }
         }
         sums
     }
 
     /// By group: what its senders have counted by `now`. `live`: also those of flows that have not been summed up yet.
     pub fn senders(&self, now: Time, live: bool) -> Vec<SenderSums> {
-        let mut sums = vec![SenderSums::default(); self.group_flows.len()];
-        for (sum, flows) in sums.iter_mut().zip(&self.group_flows) {
-            for info in &self.flows[flows.clone()] {
-                if info.hosted {
-                    sum.join(&self.applications[info.endpoint as usize].sums.senders);
-                } else if info.tcp {
-                    sum.add(&self.connections[info.endpoint as usize].sender, now);
-                }
-            }
+        let mut sums = vec![SenderSums::default(); self.senders_before.len()];
+        for hosted in &self.applications {
+            sums[hosted.group as usize].join(&hosted.sums.senders);
         }
-        let going_on = |flow: &u32| live && !self.slots.of(self.slots.place(*flow)).over;
-        for flow in self.slots.taken().filter(going_on) {
-            let group = self.applications[self.flows[flow as usize].endpoint as usize].group;
-            let ends = self.live[self.slots.place(flow)].senders();
-            ends.for_each(|sender| sums[group as usize].add(sender, now));
+        for (_, info, connection) in self.tcp(live) {
+            let group = self.hosts[info.host as usize].group as usize;
+            connection.senders().for_each(|sender| sums[group].add(sender, now));
         }
         sums
+    }
+
+    /// An observable of a connection's sender. Data goes from the server to the client unless the server has
+    /// never written.
+    fn observed(&self, index: u32, name: &str) -> Option<f64> {
+        let tcp = &self.connections[index as usize];
+        let sender = tcp.connection.half(End::Server).unwrap_or(&tcp.connection.sender);
+        sender.observe(name, &self.profiles[tcp.profile as usize])
+    }
+
+    /// Application bytes that have reached either end of a flow.
+    pub fn received(&self, flow: u32) -> u64 {
+        match self.flows[flow as usize].endpoint {
+            Endpoint::Tcp(index) => {
+                let connection = &self.connections[index as usize].connection;
+                connection.received(End::Client) + connection.received(End::Server)
+            }
+            Endpoint::Source(index) => self.datagrams[index as usize].received,
+            Endpoint::Application => self.live[self.slots.place(flow)].datagrams,
+            Endpoint::Model(_) => 0,
+        }
     }
 }
 
 impl Gauges for Network {
     fn queue(&mut self, port: usize, node: Option<u32>, name: &str, now: Time) -> Option<f64> {
-        let port = &mut self.ports[port];
-        let free = port.free_at.ceil();
-        match &mut port.queue {
-            Queue::Open => None,
-            Queue::Fifo(q) => {
-                q.advance(now, free, &self.window);
-                q.gate.observe(name)
-            }
-            Queue::Events(q) => {
-                q.qdisc.advance(now);
-                q.qdisc.observe(node.map(|node| node as usize), name, now)
-            }
-        }
+        self.ports[port].link.observe(node, name, now, &self.window)
     }
 
     fn port(&self, port: usize) -> &PortCounters {
-        &self.ports[port].counters
+        &self.ports[port].link.wire.counters
     }
 
     fn stage(&self, stage: usize, name: &str, now: Time) -> Option<f64> {
@@ -352,21 +338,14 @@ impl Gauges for Network {
     }
 
     fn received(&self, flow: usize) -> u64 {
-        let info = &self.flows[flow];
-        if info.hosted {
-            (flow as u32)
-                .checked_sub(self.slots.first())
-                .map_or(0, |place| self.live[place as usize].delivered())
-        } else if info.tcp {
-            self.connections[info.endpoint as usize].receiver.delivered()
-        } else {
-            self.datagrams[info.endpoint as usize].received
-        }
+        self.received(flow as u32)
     }
 
     fn sender(&self, flow: usize, name: &str) -> Option<f64> {
-        let connection = &self.connections[self.flows[flow].endpoint as usize];
-        connection.sender.observe(name, &self.profiles[connection.profile as usize])
+        match self.flows[flow].endpoint {
+            Endpoint::Tcp(index) => self.observed(index, name),
+            _ => None,
+        }
     }
 
     fn opened(&self, host: u32, number: u32, name: &str) -> Option<f64> {
@@ -374,11 +353,6 @@ impl Gauges for Network {
             let slot = self.slots.of(self.slots.place(*flow));
             slot.number == number && !slot.over && self.slots.openers[slot.opener as usize].host == host
         };
-        let flow = self.slots.taken().find(of)?;
-        let connection = self.live[self.slots.place(flow)].connection()?;
-        // What is sent forward is the server's; who has none sends back.
-        let sender = connection.half(End::Server).or_else(|| connection.half(End::Client))?;
-        let hosted = &self.applications[self.flows[flow as usize].endpoint as usize];
-        sender.observe(name, &self.profiles[hosted.profile as usize])
+        self.sender(self.slots.taken().find(of)? as usize, name)
     }
 }

@@ -120,6 +120,8 @@ pub struct Probes {
     pub watches_stages: bool,
     /// Drops must be reported.
     pub watches_drops: bool,
+    /// Senders must be logged with each segment that they receive.
+    pub watches_senders: bool,
     /// Deliveries must be counted by port.
     pub watches_links: bool,
     /// Columns.

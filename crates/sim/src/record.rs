@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use evenflow_base::schema::{Observable, Way};
-use evenflow_base::{Duration, Reason, Time};
+use evenflow_base::{Duration, End, Reason, Time};
+use evenflow_link::{Queue, Scheduled};
 use evenflow_queue::held::{NodeCounts, is_counter};
 use evenflow_queue::htb;
 use evenflow_scenario::metrics;
@@ -16,15 +17,15 @@ use evenflow_scenario::model::{
 use evenflow_transport::exposure::{Owed, Settings, Unit, Volume};
 use evenflow_transport::sender::Life;
 
-use crate::build::flows_per_user;
 use crate::column::Column;
 use crate::conex::Sums as Exposed;
 use crate::engine::Engine;
 use crate::measure::{FlowCounters, WindowMeter};
-use crate::network::StageSlot;
-use crate::port::{Events, Port, Queue};
-use crate::probe::{Gauges, Happening};
+use crate::network::{Endpoint, StageSlot};
+use crate::port::Port;
+use crate::probe::Happening;
 use crate::senders::{SenderSums, Served};
+use crate::slots::flows_per_user;
 use crate::trace::STAGES;
 use crate::transfers::{Sums, Transfers};
 use crate::viewing::Viewed;
@@ -214,22 +215,27 @@ fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
                 let rate = c.throughput_bytes as f64 * 8.0 / seconds;
                 through += rate;
                 let info = &engine.net.flows[flow];
-                if info.hosted {
-                    let hosted = &engine.net.applications[info.endpoint as usize];
-                    good += c.received_by_others as f64 * 8.0 / seconds;
-                    dead += hosted.sums.dead;
-                    let mss = engine.net.profiles.get(hosted.profile as usize).map_or(1.0, |p| p.mss as f64);
-                    meters.push((WindowMeter::of(hosted.sums.meter), mss));
-                    flow += 1;
-                    continue;
-                }
-                good += (engine.net.received(flow) - c.received_before) as f64 * 8.0 / seconds;
-                flow_rates.push(rate);
-                if info.tcp {
-                    let connection = &engine.net.connections[info.endpoint as usize];
-                    dead += u64::from(connection.sender.life() == Life::Dead);
-                    let mss = engine.net.profiles[connection.profile as usize].mss as f64;
-                    meters.push((connection.meter, mss));
+                let profile = |index: u32| engine.net.profiles.get(index as usize);
+                let mss = |index: u32| profile(index).map_or(1.0, |p| p.mss as f64);
+                good += match info.endpoint {
+                    Endpoint::Model(_) => c.received_by_others,
+                    _ => engine.net.received(flow as u32) - c.received_before,
+                } as f64
+                    * 8.0
+                    / seconds;
+                match info.endpoint {
+                    Endpoint::Model(index) => {
+                        let hosted = &engine.net.applications[index as usize];
+                        dead += hosted.sums.dead;
+                        meters.push((WindowMeter::of(hosted.sums.meter), mss(hosted.profile)));
+                    }
+                    Endpoint::Tcp(index) => {
+                        let tcp = &engine.net.connections[index as usize];
+                        dead += u64::from(tcp.connection.sender.life() == Life::Dead);
+                        meters.push((tcp.ends[End::Client.index()].meter, mss(tcp.profile)));
+                        flow_rates.push(rate);
+                    }
+                    Endpoint::Source(_) | Endpoint::Application => flow_rates.push(rate),
                 }
                 flow += 1;
             }
@@ -503,11 +509,14 @@ fn direction(
         .collect();
     let mut out = Map::new();
     out.insert("copies".into(), ports.len().into());
-    let utilisation = if rated { over(&|p| Some(p.counters.busy as f64 / ns)) } else { None };
+    let utilisation = if rated { over(&|p| Some(p.link.wire.counters.busy as f64 / ns)) } else { None };
     out.insert("utilisation".into(), number(utilisation));
-    out.insert("queue_packets_mean".into(), number(over(&|p| Some(p.counters.queue_time as f64 / ns))));
-    out.insert("queue_delay_s_mean".into(), number(over(&|p| p.counters.waits.mean())));
-    out.insert("queue_delay_s_sd".into(), number(over(&|p| p.counters.waits.deviation())));
+    out.insert(
+        "queue_packets_mean".into(),
+        number(over(&|p| Some(p.link.wire.counters.queue_time as f64 / ns))),
+    );
+    out.insert("queue_delay_s_mean".into(), number(over(&|p| p.link.wire.counters.waits.mean())));
+    out.insert("queue_delay_s_sd".into(), number(over(&|p| p.link.wire.counters.waits.deviation())));
     out.insert("queue_delay_s_p99".into(), number(c.delays.quantile(0.99)));
     let longest = (c.delays.count() > 0).then(|| c.delays.max.seconds());
     out.insert("queue_delay_s_max".into(), number(longest));
@@ -527,9 +536,9 @@ fn reasons(counts: &[u64]) -> Value {
 
 /// What the schedulers of a link's copies have counted in the window, and where they stand at its end, if they count at all.
 fn scheduled(engine: &Engine, ports: &[&Port], spec: &QueueSpec) -> Option<Map<String, Value>> {
-    let mut copies: Vec<&Events> = Vec::new();
+    let mut copies: Vec<&Scheduled> = Vec::new();
     for port in ports {
-        if let Queue::Events(q) = &port.queue {
+        if let Queue::Scheduled(q) = &port.link.queue {
             copies.push(q);
         }
     }
@@ -542,8 +551,8 @@ fn scheduled(engine: &Engine, ports: &[&Port], spec: &QueueSpec) -> Option<Map<S
 }
 
 /// Counts of schedulers that hash flows, summed over copies, and means of where they stand.
-fn hash_stats(engine: &Engine, copies: &[&Events], observables: &[Observable]) -> Map<String, Value> {
-    let count = |q: &Events, name: &str| {
+fn hash_stats(engine: &Engine, copies: &[&Scheduled], observables: &[Observable]) -> Map<String, Value> {
+    let count = |q: &Scheduled, name: &str| {
         let now = q.qdisc.scheduler().hash_stats().and_then(|m| m.named(name)).unwrap_or(0);
         now - q.opened.hash_stats.named(name).unwrap_or(0)
     };
@@ -555,14 +564,14 @@ fn hash_stats(engine: &Engine, copies: &[&Events], observables: &[Observable]) -
 }
 
 /// The same of a tree's nodes: of each class by its name, and of those without names, the leaves of users or flows, in lists.
-fn nodes(engine: &Engine, copies: &[&Events], names: Vec<&str>, count: usize) -> Map<String, Value> {
-    let counts = |q: &&Events, n: usize| {
+fn nodes(engine: &Engine, copies: &[&Scheduled], names: Vec<&str>, count: usize) -> Map<String, Value> {
+    let counts = |q: &&Scheduled, n: usize| {
         let at = q.qdisc.scheduler().count_of(n)?;
         Some((q.qdisc.scheduler().node_counts()[at], q.opened.nodes.get(at).copied().unwrap_or_default()))
     };
     let value = |n: usize, name: &str| match is_counter(name) {
         true => {
-            let rise = |q: &&Events| {
+            let rise = |q: &&Scheduled| {
                 let (now, before) = counts(q, n)?;
                 Some(now.named(name)? - before.named(name)?)
             };
@@ -679,7 +688,7 @@ fn histograms(engine: &Engine, scenario: &Scenario) -> Value {
             Histogram::Packets => {
                 let mut time: Vec<u64> = Vec::new();
                 for port in engine.net.ports.iter().filter(|p| p.side as usize == 2 * link) {
-                    let lengths = port.queue.lengths();
+                    let lengths = port.link.lengths();
                     for (n, t) in lengths.map(|l| l.time.as_slice()).unwrap_or_default().iter().enumerate() {
                         if time.len() <= n {
                             time.resize(n + 1, 0);

@@ -6,8 +6,20 @@
 
 use std::fmt::Write;
 
-use evenflow_base::Stream;
 use evenflow_base::random::key_of;
+use evenflow_base::{Heap, Stream};
+use evenflow_scenario::model::Group;
+
+/// Flows of a user of `group` from the start of the run.
+pub fn lasting_flows(group: &Group) -> usize {
+    let lasting = group.traffic.iter().filter(|traffic| !traffic.opens());
+    lasting.map(|t| t.flows() as usize).sum()
+}
+
+/// Places of a user of `group` among flows: those from the start, then one for each traffic that opens its flows on the way.
+pub fn flows_per_user(group: &Group) -> usize {
+    lasting_flows(group) + group.traffic.iter().filter(|traffic| traffic.opens()).count()
+}
 
 /// Traffic of one user that opens flows on the way.
 #[derive(Clone, Debug)]
@@ -65,6 +77,13 @@ impl Slots {
         Slots { openers, first: first as u32, numbers, hashes, ..Slots::default() }
     }
 
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> u64 {
+        let owners = self.openers.iter().map(|opener| opener.owner.capacity() as u64).sum::<u64>();
+        let lists = [self.openers.heap_bytes(), self.places.heap_bytes(), self.free.heap_bytes()];
+        owners + self.numbers.heap_bytes() + lists.into_iter().sum::<u64>()
+    }
+
     /// Takes a place for a flow that `opener` opens; gives its index among flows.
     pub fn open(&mut self, opener: u32, conn: u32) -> u32 {
         let place = self.free.pop().unwrap_or_else(|| {
@@ -88,10 +107,10 @@ impl Slots {
         self.first + place
     }
 
-    /// A packet of `flow` is in the network now, or a call of its connection begins.
+    /// `count` packets of `flow` enter the network, or a call of its connection begins.
     #[inline]
-    pub fn enter(&mut self, flow: u32) {
-        self.places[(flow - self.first) as usize].inside += 1;
+    pub fn enter(&mut self, flow: u32, count: u32) {
+        self.places[(flow - self.first) as usize].inside += count;
     }
 
     /// The reverse of [`Slots::enter`]; says whether the flow is over and nothing of it is left.
@@ -137,6 +156,12 @@ impl Slots {
         let slot = self.of(self.place(flow));
         let owner = &self.openers[slot.opener as usize].owner;
         Stream::new(seed, &format!("groups/{owner}{}/{purpose}", slot.number))
+    }
+
+    /// Whether a flow was opened on the way.
+    #[inline(always)]
+    pub fn has(&self, flow: u32) -> bool {
+        flow >= self.first
     }
 
     /// The flow that it was modelled after: itself, if there was from the start.

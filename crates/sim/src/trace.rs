@@ -4,9 +4,10 @@
 //! trace pays nothing. A run with one does all its work at its time (nothing is folded).
 
 use evenflow_base::options::OUTER;
-use evenflow_base::{Carried, Options, Outer, Packet, Reason, Time, ip};
+use evenflow_base::{Carried, Heap, Options, Outer, Packet, Reason, Time, ip};
 
 use crate::column::Column;
+use crate::faults::RunError;
 
 /// Rows that a run may keep: about half a gigabyte as columns.
 pub const MOST_ROWS: usize = 1_000_000;
@@ -76,12 +77,15 @@ pub struct Trace {
     carried: Vec<Carried>,
     /// The outer headers of each of those, and how many there are.
     headers: Vec<([Outer; OUTER], usize)>,
-    /// Rows that did not fit.
-    over: u64,
 }
 
 impl Trace {
-    /// Adds a row.
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> u64 {
+        self.rows.heap_bytes() + self.carried.heap_bytes() + self.headers.heap_bytes()
+    }
+
+    /// Adds a row, if there is space for it.
     #[expect(clippy::too_many_arguments, reason = "what a row has")]
     pub fn add(
         &mut self,
@@ -92,10 +96,10 @@ impl Trace {
         reason: Option<Reason>,
         packet: &Packet,
         options: &Options,
-    ) {
+    ) -> Result<(), RunError> {
         if self.rows.len() >= MOST_ROWS {
-            self.over += 1;
-            return;
+            let seconds = self.rows.last().map_or(0.0, |row| row.time.seconds());
+            return Err(RunError::Trace { most: MOST_ROWS, seconds });
         }
         let carried = packet.place().map(|_| {
             self.carried.push(*options.of(packet));
@@ -105,16 +109,7 @@ impl Trace {
         self.headers.extend(carried.map(|_| (headers, depth)));
         let packet = Packet { seq: options.seq(packet), ip, ..*packet };
         self.rows.push(Row { time, packet, flow, place, action, reason, carried });
-    }
-
-    /// Why the run must end; `None`: it need not.
-    pub fn fault(&self) -> Option<String> {
-        (self.over > 0).then(|| {
-            format!(
-                "record.trace: more than {MOST_ROWS} rows by {} s; trace fewer flows, or run for less long",
-                self.rows.last().map_or(0.0, |row| row.time.seconds())
-            )
-        })
+        Ok(())
     }
 
     /// The columns. What a packet does not have is not a number.
@@ -142,7 +137,7 @@ impl Trace {
     }
 }
 
-/// What a packet carried besides.
+/// The options that a packet carried.
 #[derive(Clone, Copy)]
 struct Beside<'a> {
     carried: &'a Carried,
@@ -260,10 +255,16 @@ mod tests {
         };
         assert!(options.push_outer(&mut data, header));
         let at = Place { component: 5, copy: 2 };
-        trace.add(Time(1_500_000_000), 3, at, Action::Mark, Some(Reason::Early), &data, &options);
+        assert_eq!(
+            trace.add(Time(1_500_000_000), 3, at, Action::Mark, Some(Reason::Early), &data, &options),
+            Ok(())
+        );
         let ack =
             Packet { seq: 8500, stamp: 12, flags: flags::ACK, ip: ip::BACKWARD, ..Packet::new(3, 52, 0) };
-        trace.add(Time(1_600_000_000), 3, Place::END, Action::Receive, None, &ack, &options);
+        assert_eq!(
+            trace.add(Time(1_600_000_000), 3, Place::END, Action::Receive, None, &ack, &options),
+            Ok(())
+        );
         let columns = trace.columns();
         let of = |name: &str, row: usize| {
             let found = columns.iter().find(|c| c.name == format!("trace.{name}"));
@@ -312,10 +313,10 @@ mod tests {
     fn a_trace_that_is_too_long_ends_the_run_with_a_sentence() {
         let (mut trace, options) = (Trace::default(), Options::default());
         let packet = Packet::new(0, 1500, 1448);
-        for n in 0..=MOST_ROWS {
-            assert_eq!(trace.fault(), None);
-            trace.add(Time(n as u64), 0, Place::END, Action::Send, None, &packet, &options);
-        }
-        assert!(trace.fault().is_some_and(|why| why.starts_with("record.trace: more than 1000000 rows by")));
+        let mut add =
+            |n: usize| trace.add(Time(n as u64), 0, Place::END, Action::Send, None, &packet, &options);
+        assert!((0..MOST_ROWS).all(|n| add(n).is_ok()));
+        let why = add(MOST_ROWS).unwrap_err().to_string();
+        assert!(why.starts_with("record.trace: more than 1000000 rows by 0.000999999 s"), "{why}");
     }
 }

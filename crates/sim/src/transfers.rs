@@ -1,7 +1,7 @@
 //! Transfers: what applications ask of the network and wait for. How many are started, completed, abandoned and failed, how
 //! many are in progress, and how long they take.
 
-use evenflow_base::{Duration, Time};
+use evenflow_base::{Duration, Heap, Time};
 use evenflow_traffic::Transfer;
 
 use crate::measure::{Moments, Window, bin_of, edge, quantile};
@@ -83,6 +83,11 @@ impl Transfers {
     /// Of a group of `users`, none started.
     pub fn new(users: usize) -> Transfers {
         Transfers { users: vec![Sums::default(); users], ..Transfers::default() }
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> u64 {
+        self.users.heap_bytes() + self.first_byte.bins.heap_bytes() + self.completion.bins.heap_bytes()
     }
 
     /// Brings the time integral up to `now`.

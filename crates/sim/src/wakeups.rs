@@ -1,8 +1,10 @@
-//! Wake-ups of the ends of flows that were opened on the way: at most one for each end of a place, whatever flows have had it.
+//! Wake-ups of the ends of connections: at most one for each end of a place in their table, whatever flows
+//! have had it.
 //!
-//! A heap that knows where each end's wake-up is, so that one can be moved and taken out. What is over leaves nothing behind.
+//! A heap that knows where each end's wake-up is, so that one can be moved and taken out. What is over
+//! leaves nothing behind.
 
-use evenflow_base::End;
+use evenflow_base::{End, Heap};
 
 use crate::events::Key;
 
@@ -13,7 +15,7 @@ pub struct Wakeup {
     pub key: Key,
     /// The number that the flow's user gave it, which decides between two of one user at one instant.
     pub number: u32,
-    /// The application that opened the flow.
+    /// The application that opened the flow, or [`crate::hosting::NONE`].
     pub application: u32,
     whom: u32,
 }
@@ -41,6 +43,16 @@ pub struct Wakeups {
 }
 
 impl Wakeups {
+    /// None, with room for an end of each of so many connections.
+    pub fn with_capacity(connections: usize) -> Wakeups {
+        Wakeups { heap: Vec::with_capacity(connections), at: Vec::with_capacity(2 * connections) }
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> u64 {
+        self.heap.heap_bytes() + self.at.heap_bytes()
+    }
+
     /// The next.
     #[inline]
     pub fn first(&self) -> Option<&Wakeup> {

@@ -4,13 +4,13 @@
 //! class count by its accounting factor. The fair meter multiplies the rate with a uniform draw first, so that equal
 //! parts of unequal aggregates look alike. Not here: the token-bucket meter of the earlier ABC.
 
-use evenflow_base::schema::{
-    Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Value, Values,
-};
+use std::collections::BTreeMap;
+
+use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Room, Values};
 use evenflow_base::{Duration, Packet, Time};
 
 use crate::rate_meter::{RateMeter, START, Start};
-use crate::station::{Cx, Owner, Pass, Station};
+use crate::station::{Cx, Kind, Owner, Pass, Station};
 
 /// The least rate an activity is computed from, bit/s: a rate of zero would poison every average for ever.
 const RATE_FLOOR: f64 = 1.0;
@@ -34,18 +34,17 @@ impl Params {
     /// From decoded values.
     pub fn new(values: &Values, classes: &[String], weight: f64, fair: bool) -> Result<Params, Vec<Problem>> {
         let mut accounting = vec![1.0; classes.len()];
-        if let Some(Value::Numbers(table)) = values.get("accounting") {
-            for (class, factor) in table {
-                if let Some(index) = classes.iter().position(|c| c == class) {
-                    accounting[index] = *factor;
-                }
+        let given = Given::read(values);
+        for (class, factor) in given.accounting.into_iter().flatten() {
+            if let Some(index) = classes.iter().position(|c| *c == class) {
+                accounting[index] = factor;
             }
         }
         Ok(Params {
-            memory: values.duration("memory"),
-            reference_rate: values.number("reference_rate") * weight,
+            memory: given.memory,
+            reference_rate: given.reference_rate * weight,
             accounting,
-            start: Start::from_word(values.word("start")),
+            start: given.start,
             fair,
         })
     }
@@ -77,12 +76,6 @@ impl ActivityMeter {
 }
 
 impl Station for ActivityMeter {
-    const TABLE: &'static Mechanism = &TABLE;
-
-    fn build(values: &Values, owner: Owner) -> Result<ActivityMeter, Vec<Problem>> {
-        Params::new(values, owner.classes, owner.weight, false).map(ActivityMeter::new)
-    }
-
     /// Meters the packet, whatever becomes of it, and writes its activity.
     #[inline]
     fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
@@ -111,17 +104,19 @@ impl Station for ActivityMeter {
     }
 }
 
+impl Kind for ActivityMeter {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, owner: Owner) -> Result<ActivityMeter, Vec<Problem>> {
+        Params::new(values, owner.classes, owner.weight, false).map(ActivityMeter::new)
+    }
+}
+
 /// The same with a draw.
 #[derive(Clone, Debug)]
 pub struct FairMeter(ActivityMeter);
 
 impl Station for FairMeter {
-    const TABLE: &'static Mechanism = &FAIR_TABLE;
-
-    fn build(values: &Values, owner: Owner) -> Result<FairMeter, Vec<Problem>> {
-        Params::new(values, owner.classes, owner.weight, true).map(|p| FairMeter(ActivityMeter::new(p)))
-    }
-
     #[inline]
     fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
         self.0.forward(packet, cx)
@@ -132,35 +127,15 @@ impl Station for FairMeter {
     }
 }
 
-const PAPER: &str = "Menth and Zeitler 2018, Table 1";
+impl Kind for FairMeter {
+    const TABLE: &'static Mechanism = &FAIR_TABLE;
 
-const PARAMS: &[Param] = &[
-    Param {
-        name: "memory",
-        ty: Type::Duration,
-        default: Fallback::Text("3 s"),
-        range: Range::POSITIVE,
-        source: PAPER,
-        doc: "Memory of the rate meter (M_AM); should exceed that of the averager.",
-    },
-    Param {
-        name: "reference_rate",
-        ty: Type::Rate,
-        default: Fallback::Text("10 kbit/s"),
-        range: Range::POSITIVE,
-        source: PAPER,
-        doc: "Rate at which the activity is zero (R_r); users share in proportion to it. The group's weight multiplies it.",
-    },
-    Param {
-        name: "accounting",
-        ty: Type::NumberPerClass,
-        default: Fallback::Absent("every class counts once"),
-        range: Range::POSITIVE,
-        source: "Menth and Zeitler 2018, section III-D1",
-        doc: "How many times a byte of each class counts (a_PHB).",
-    },
-    START,
-];
+    fn build(values: &Values, owner: Owner) -> Result<FairMeter, Vec<Problem>> {
+        Params::new(values, owner.classes, owner.weight, true).map(|p| FairMeter(ActivityMeter::new(p)))
+    }
+}
+
+const PAPER: &str = "Menth and Zeitler 2018, Table 1";
 
 const OBSERVABLES: &[Observable] = &[
     Observable { name: "activity", unit: "1", doc: "Activity written into the last packet." },
@@ -174,6 +149,22 @@ const DEVIATIONS: &[Deviation] = &[Deviation {
     why: "The logarithm of zero would stay in every average; it can occur only at the meter's first instant.",
 }];
 
+params! {
+    /// The parameters of both meters in a scenario.
+    #[derive(Clone, Debug)]
+    pub struct Given {
+        /// Memory of the rate meter (M_AM). It should exceed that of the averager.
+        memory: Duration = Duration, Text("3 s"), Range::POSITIVE => source: PAPER;
+        /// Rate of activity zero (R_r). Users share in proportion to it; the group's weight multiplies it.
+        reference_rate: f64 = Rate, Text("10 kbit/s"), Range::POSITIVE => source: PAPER;
+        /// Factor of the bytes of each class (a_PHB).
+        accounting: Option<BTreeMap<String, f64>> = NumberPerClass, Absent("every class counts once"), Range::POSITIVE
+            => source: "Menth and Zeitler 2018, section III-D1";
+        /// See [`START`].
+        start: Start = START;
+    }
+}
+
 /// The normal meter's table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "activity-meter",
@@ -182,7 +173,7 @@ pub static TABLE: Mechanism = Mechanism {
     title: "Activity meter",
     doc: "Measures the rate of a user and writes log2(rate / reference rate) into each packet, before any decision on it.",
     source: "Menth and Zeitler 2018, section III-B, equations 1 to 5",
-    params: PARAMS,
+    params: Given::PARAMS,
     observables: OBSERVABLES,
     counters: &[],
     deviations: DEVIATIONS,
@@ -196,7 +187,7 @@ pub static FAIR_TABLE: Mechanism = Mechanism {
     title: "Fair activity meter",
     doc: "Like the activity meter, with the measured rate multiplied by a uniform draw from (0, 1) for each packet.",
     source: "Menth and Zeitler 2018, section III-E",
-    params: PARAMS,
+    params: Given::PARAMS,
     observables: OBSERVABLES,
     counters: &[],
     deviations: DEVIATIONS,

@@ -9,14 +9,15 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use evenflow_base::schema::{
-    Counter, Deviation, Fallback, Mechanism, Observable, Param, Place, Problem, Range, Room, Traits, Type,
-    Value, Values,
+    Counter, Deviation, Mechanism, Observable, Place, Problem, Room, Traits, Value, Values,
 };
-use evenflow_base::{Codepoint, Draw, Duration, Ecn, Packet, Reason, Time};
+use evenflow_base::{Codepoint, Duration, Ecn, Heap, Packet, Reason, Stream, Time};
 
 use crate::Kept;
-use crate::congestion_policer::{CLASS, ENCODING, class_after, class_given, class_problem, unit, word};
-use crate::station::{Cx, HeldPacket, Owner, Pass, Station};
+use crate::congestion_policer::{
+    CLASS, ENCODING, Encoding, class_after, class_given, class_problem, numbered, unit,
+};
+use crate::station::{Cx, HeldPacket, Kind, Owner, Pass, Station};
 use crate::three_colour::Unit;
 
 /// How a flow is judged.
@@ -45,13 +46,14 @@ pub struct Audit {
     pub loss: bool,
 }
 
-/// From what losses are inferred.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Losses {
-    /// From numbers that are missing.
-    Gaps,
-    /// From numbers that come again.
-    Retransmissions,
+words! {
+    /// From what losses are inferred.
+    pub enum Losses {
+        /// From numbers that are missing.
+        Gaps = "gaps",
+        /// From numbers that come again.
+        Retransmissions = "retransmissions",
+    }
 }
 
 /// By what a segment that comes late is told from one that was sent again.
@@ -117,39 +119,41 @@ impl Params {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let is = |name: &str, word: &str| values.word(name) == word;
-        let class = |name: &str| classes.iter().position(|class| class == name).unwrap_or(0) as u8;
-        let unit = values.get("allowance").and_then(unit).unwrap_or(Unit::Packets);
+        let given = Given::read(values);
+        let unit = unit(&given.allowance).unwrap_or(Unit::Packets);
         Ok(Params {
-            rule: match values.word("rule") {
-                "ratio" => Rule::Ratio {
-                    weight: values.number("weight"),
-                    left_out: values.get("cancelled") != Some(&Value::Word("counted".into())),
+            rule: match given.rule {
+                RuleWord::Ratio => Rule::Ratio {
+                    weight: given.weight,
+                    left_out: given.cancelled != Some(Cancelled::Counted),
                 },
-                _ => Rule::Balance { limit: values.maybe("limit").unwrap_or(LIMIT[unit as usize]) },
+                _ => {
+                    let limit = given.limit.as_ref().and_then(Value::number);
+                    Rule::Balance { limit: limit.unwrap_or(LIMIT[unit as usize]) }
+                }
             },
-            audit: Audit { ecn: !is("audit", "loss"), loss: !is("audit", "ecn") },
+            audit: Audit { ecn: given.audit != AuditWord::Loss, loss: given.audit != AuditWord::Ecn },
             unit,
-            allowance: values.number("allowance"),
-            delay: Duration::from_seconds(values.maybe("delay").unwrap_or(0.0)),
-            losses: if is("losses", "retransmissions") { Losses::Retransmissions } else { Losses::Gaps },
-            reordering: values.number("reordering") as u32,
-            order: match values.word("order") {
-                "count" => Order::Count,
-                _ => Order::Timestamps {
-                    late: Duration::from_seconds(values.maybe("reordering_window").unwrap_or(WINDOW)),
-                    repair: Duration::from_seconds(values.maybe("repair").unwrap_or(REPAIR)),
+            allowance: given.allowance.number().unwrap_or(0.0),
+            delay: Duration::from_seconds(given.delay.unwrap_or(0.0)),
+            losses: given.losses,
+            reordering: given.reordering,
+            order: match given.order {
+                OrderWord::Count => Order::Count,
+                OrderWord::Timestamps => Order::Timestamps {
+                    late: Duration::from_seconds(given.reordering_window.unwrap_or(WINDOW)),
+                    repair: Duration::from_seconds(given.repair.unwrap_or(REPAIR)),
                 },
             },
-            action: match values.word("action") {
-                "class" => Action::Class(class(values.word("class"))),
-                "delay" => Action::Delay(Duration::from_seconds(values.maybe("hold").unwrap_or(HOLD))),
-                _ => Action::Drop,
+            action: match given.action {
+                ActionWord::Class => Action::Class(numbered(given.class.as_deref(), classes)),
+                ActionWord::Delay => Action::Delay(Duration::from_seconds(given.hold.unwrap_or(HOLD))),
+                ActionWord::Drop => Action::Drop,
             },
-            own_drops: is("own_drops", "counted") && is("losses", "gaps"),
-            together: is("strangers", "together"),
-            apart: is("encoding", "ipv6"),
-            idle: values.duration("idle"),
+            own_drops: given.own_drops == OwnDrops::Counted && given.losses == Losses::Gaps,
+            together: given.strangers == Strangers::Together,
+            apart: given.encoding == Encoding::Ipv6,
+            idle: given.idle,
         })
     }
 }
@@ -163,55 +167,63 @@ const WINDOW: f64 = 0.1;
 /// `repair` where none is given, seconds.
 const REPAIR: f64 = 3.0;
 
+/// Whether picked packets get another class.
+fn classifies(values: &Values) -> bool {
+    values.is(Given::action, ActionWord::Class)
+}
+
 /// What is wrong with parameters together; some of them may be missing.
 fn problems(values: &Values) -> Vec<Problem> {
     let counts = |unit: Unit| if unit == Unit::Packets { "packets" } else { "bytes" };
-    let is = |name: &str, word: &str| values.get(name) == Some(&Value::Word(word.into()));
     let mut problems: Vec<Problem> = Vec::new();
     if let (Some(own), Some(other)) =
-        (values.get("allowance").and_then(unit), values.get("limit").and_then(unit))
+        (values.raw(Given::allowance).and_then(unit), values.raw(Given::limit).and_then(unit))
         && own != other
     {
         let (own, other) = (counts(own), counts(other));
         problems.push((
-            "limit",
+            Given::limit.name,
             format!("counts {other}, but allowance counts {own}; an auditor counts one of the two"),
         ));
     }
-    let given = |name: &str| values.get(name).is_some();
-    if is("rule", "ratio") {
-        if given("limit") {
+    if values.is(Given::rule, RuleWord::Ratio) {
+        if values.has(Given::limit) {
             problems.push((
-                "limit",
+                Given::limit.name,
                 "means nothing with rule = \"ratio\", which drops by the share that is missing".into(),
             ));
         }
-        if !given("delay") {
+        if !values.has(Given::delay) {
             let why = "is required beside rule = \"ratio\": at least twice the longest round trip, for example \"600 ms\"";
-            problems.push(("delay", why.into()));
+            problems.push((Given::delay.name, why.into()));
         }
     }
-    for name in ["reordering_window", "repair"].into_iter().filter(|name| given(name) && is("order", "count"))
-    {
+    let counted = values.is(Given::order, OrderWord::Count);
+    let times =
+        [Given::reordering_window, Given::repair].into_iter().filter(|key| counted && values.has(*key));
+    for name in times.map(|key| key.name) {
         problems.push((name, "means nothing with order = \"count\"".into()));
     }
-    if is("own_drops", "counted") && is("losses", "retransmissions") {
+    if values.is(Given::own_drops, OwnDrops::Counted) && values.is(Given::losses, Losses::Retransmissions) {
         let why = "\"counted\" means nothing with losses = \"retransmissions\", which counts them when they come again";
-        problems.push(("own_drops", why.into()));
+        problems.push((Given::own_drops.name, why.into()));
     }
-    if is("own_drops", "counted") && given("action") && !is("action", "drop") {
-        problems.push(("own_drops", "\"counted\" means nothing without action = \"drop\"".into()));
+    if values.is(Given::own_drops, OwnDrops::Counted)
+        && values.has(Given::action)
+        && !values.is(Given::action, ActionWord::Drop)
+    {
+        problems.push((Given::own_drops.name, "\"counted\" means nothing without action = \"drop\"".into()));
     }
-    if is("audit", "ecn") && is("losses", "retransmissions") {
+    if values.is(Given::audit, AuditWord::Ecn) && values.is(Given::losses, Losses::Retransmissions) {
         problems.push((
-            "losses",
+            Given::losses.name,
             "\"retransmissions\" means nothing with audit = \"ecn\", which counts no losses".into(),
         ));
     }
-    if given("hold") && !is("action", "delay") {
-        problems.push(("hold", "means nothing without action = \"delay\"".into()));
+    if values.has(Given::hold) && !values.is(Given::action, ActionWord::Delay) {
+        problems.push((Given::hold.name, "means nothing without action = \"delay\"".into()));
     }
-    problems.extend(class_problem(values));
+    problems.extend(class_problem(values, classifies(values)));
     problems
 }
 
@@ -566,14 +578,7 @@ impl Auditor {
 
     /// Judges a packet of `flow` whose first byte has the number `seq`. A number is drawn where some packets of the flow are picked and
     /// others are not.
-    pub fn judge<D: Draw>(
-        &mut self,
-        packet: &Packet,
-        seq: u64,
-        flow: u64,
-        now: Time,
-        draws: &mut D,
-    ) -> Verdict {
+    pub fn judge(&mut self, packet: &Packet, seq: u64, flow: u64, now: Time, draws: &mut Stream) -> Verdict {
         if packet.payload == 0 && !packet.is_datagram() {
             return Verdict::Pass;
         }
@@ -681,12 +686,6 @@ fn lost(account: &mut Account, packet: &Packet, seq: u64, now: Time, params: &Pa
 }
 
 impl Station for Auditor {
-    const TABLE: &'static Mechanism = &TABLE;
-
-    fn build(values: &Values, owner: Owner) -> Result<Auditor, Vec<Problem>> {
-        Params::new(values, owner.classes).map(Auditor::new)
-    }
-
     fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
         let seq = cx.options.seq(packet);
         match (self.judge(packet, seq, cx.whose.flow, cx.now, cx.stream), self.params.action) {
@@ -716,6 +715,11 @@ impl Station for Auditor {
         self.waiting.values().copied().collect()
     }
 
+    fn heap_bytes(&self) -> u64 {
+        let of = |account: &Account| account.numbers.gaps.heap_bytes() + account.late.heap_bytes();
+        self.flows.states().map(of).sum::<u64>() + self.flows.heap_bytes() + self.waiting.heap_bytes()
+    }
+
     fn observe(&self, name: &str, _now: Time) -> Option<f64> {
         let counts = &self.counts;
         match name {
@@ -734,13 +738,21 @@ impl Station for Auditor {
             _ => None,
         }
     }
+}
+
+impl Kind for Auditor {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, owner: Owner) -> Result<Auditor, Vec<Problem>> {
+        Params::new(values, owner.classes).map(Auditor::new)
+    }
 
     fn classes_after(values: &Values, class: &str) -> Vec<String> {
-        class_after(values, class)
+        class_after(values, classifies(values), class)
     }
 
     fn classes_given(values: &Values) -> Vec<(&'static str, String)> {
-        class_given(values)
+        class_given(values, classifies(values))
     }
 
     fn problems(values: &Values) -> Vec<Problem> {
@@ -751,6 +763,100 @@ impl Station for Auditor {
 const RFC_7713: &str = "RFC 7713 section 5.5";
 const WAGNER: &str = "draft-wagner-conex-audit-02 section 2.2";
 const OURS: &str = "our choice: no document gives one";
+
+words! {
+    pub(crate) enum RuleWord { Balance = "balance", Ratio = "ratio", Paper = "paper", Strict = "strict", NegativeOnly = "negative-only" }
+}
+
+words! {
+    pub(crate) enum AuditWord { Both = "both", Ecn = "ecn", Loss = "loss" }
+}
+
+words! {
+    pub(crate) enum OrderWord { Timestamps = "timestamps", Count = "count" }
+}
+
+words! {
+    pub(crate) enum ActionWord { Drop = "drop", Delay = "delay", Class = "class" }
+}
+
+words! {
+    pub(crate) enum OwnDrops { Free = "free", Counted = "counted" }
+}
+
+words! {
+    pub(crate) enum Strangers { Own = "own", Together = "together" }
+}
+
+words! {
+    pub(crate) enum Cancelled { Counted = "counted", LeftOut = "left-out" }
+}
+
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Debug)]
+    pub(crate) struct Given {
+        /// Balance: reports and credits less marks and losses; below the allowance, packets are picked with the
+        /// share that the debt is of limit. ratio: a flow is guilty whose credit is used up, or that has reported
+        /// less than it had met delay ago; then a share (p - x) / p is picked, by averages of congestion and of
+        /// reports. Re-ECN's dropper: a flow is guilty whose packets CE(-1) of delay ago are more than its
+        /// reports, its credit and the allowance; then all its packets that declare nothing are picked (strict),
+        /// those that are CE(-1) (negative-only), or a share (1 - rho) p - h of them (paper). These see marks
+        /// alone.
+        rule: RuleWord = RuleWord::TYPE, Text("balance")
+            => source: "Sanhaji et al. 2015, section III.D (balance); draft-wagner-conex-audit-02 sections 2.3 and 2.4 (ratio); Zhang et al. 2011, section III.B (paper); draft-briscoe-conex-re-ecn-motiv-03, section 4.3 (strict, negative-only)";
+        /// What counts as congestion: marks, losses, or both. Losses are seen of TCP segments only.
+        audit: AuditWord = AuditWord::TYPE, Text("both") => source: RFC_7713;
+        /// Congestion that may stay undeclared. Its unit, packets or bytes, is the unit of all accounts.
+        allowance: Value = PacketsOrBytes, Text("3 packets"), Range::NOT_NEGATIVE => source: OURS;
+        /// The debt at which all packets of a flow are picked; for rule balance.
+        limit: Option<Value> = PacketsOrBytes, Absent("10 packets, or 15 kB"), Range::POSITIVE => source: OURS;
+        /// How late a report may be: congestion met since is not counted yet.
+        delay: Option<f64> = Duration, Absent("none with balance, where credit covers the round trip; required with the other rules"), Range::NOT_NEGATIVE
+            => source: "RFC 7713 section 5.5; draft-wagner-conex-audit-02 section 2.3: twice the longest round trip";
+        /// How losses are inferred: from missing sequence numbers, or from retransmitted ones.
+        losses: Losses = Losses::TYPE, Text("gaps") => source: RFC_7713;
+        /// Packets beyond a gap after which missing data is lost, not late.
+        reordering: u32 = Integer, Text("3"), Range::between(1.0, 1000.0)
+            => source: "RFC 5681 section 3.2: three duplicate acknowledgements";
+        /// How a late original is distinguished from a retransmission. timestamps: a retransmission has a later
+        /// timestamp than the first packet beyond the gap, so the original was lost; data that is not repaired
+        /// within repair was lost too. count: data that reordering packets have overtaken is lost at once.
+        order: OrderWord = OrderWord::TYPE, Text("timestamps")
+            => source: "RFC 7323 section 3; RFC 8985 section 6.2";
+        /// For how long an original may be late. What comes later counts as sent again, whatever its timestamp.
+        reordering_window: Option<f64> = Duration, Absent("100 ms with order = \"timestamps\""), Range::NOT_NEGATIVE
+            => source: "RFC 8985 section 6.2: a quarter to a whole round trip, which an auditor does not know; the value is our choice";
+        /// How long what is missing may stay so before it is lost, sent again or not.
+        repair: Option<f64> = Duration, Absent("3 s with order = \"timestamps\""), Range::NOT_NEGATIVE
+            => source: "RFC 7786 section 3.1: a loss is reported when it is sent again; RFC 6298 sections 2.4 and 5.5: timeouts of 1 s and, once more, 2 s";
+        /// What happens to picked packets: they are dropped, held, or get a traffic class.
+        action: ActionWord = ActionWord::TYPE, Text("drop") => source: RFC_7713;
+        /// How long picked packets wait; packets of the same flow behind them wait too.
+        hold: Option<f64> = Duration, Absent("100 ms with action = \"delay\""), Range::POSITIVE => source: OURS;
+        /// Whether the auditor's own drops count as congestion that the flow met. Its sender reports them as
+        /// such.
+        own_drops: OwnDrops = OwnDrops::TYPE, Text("free") => source: "RFC 7713 section 5.5.2";
+        /// The new traffic class of picked packets, with action "class".
+        class: Option<String> = CLASS;
+        /// Whether flows that declared nothing yet, not even credit, have an account each, or one for all of
+        /// them.
+        strangers: Strangers = Strangers::TYPE, Text("own") => source: "RFC 7713 section 5.5.2";
+        /// How packets declare congestion.
+        encoding: Encoding = ENCODING;
+        /// Weight of the newest packet in the averages of rule ratio.
+        weight: f64 = Number, Text("0.01"), Range::up_to(1.0) => source: OURS;
+        /// Whether a report that met congestion is in the averages of rule ratio as both, or as neither. What is
+        /// not audited is met by none.
+        cancelled: Option<Cancelled> = Cancelled::TYPE, Absent("left-out with rule ratio")
+            => source: "draft-briscoe-tsvwg-re-ecn-tcp-08: what is cancelled has worth 0 (left-out); draft-wagner-conex-audit-02 section 2.2: averages of all congestion and of all reports (counted)";
+        /// The share rho of rule paper.
+        rho: Option<f64> = Number, Absent("the share of reports that it sees, with rule paper"), Range::between(0.0, 1.0)
+            => source: "Zhang et al. 2011, section III.B, do not define it";
+        /// How long a silent flow is remembered.
+        idle: Duration = Duration, Text("60 s"), Range::POSITIVE => source: WAGNER;
+    }
+}
 
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
@@ -763,157 +869,7 @@ pub static TABLE: Mechanism = Mechanism {
           packets that are not ConEx go on untouched.",
     source: "RFC 7713 section 5.5; Sanhaji et al. 2015, section III.D; draft-wagner-conex-audit-02; of re-ECN Zhang et al. 2011, section III.B, \
              draft-briscoe-conex-re-ecn-motiv-03, section 4.3",
-    params: &[
-        word(
-            "rule",
-            &["balance", "ratio", "paper", "strict", "negative-only"],
-            "balance",
-            "Sanhaji et al. 2015, section III.D (balance); draft-wagner-conex-audit-02 sections 2.3 and 2.4 (ratio); Zhang et al. 2011, section III.B (paper); \
-             draft-briscoe-conex-re-ecn-motiv-03, section 4.3 (strict, negative-only)",
-            "Balance: reports and credits less marks and losses; below the allowance, packets are picked with the share that the debt is \
-             of limit. ratio: a flow is guilty whose credit is used up, or that has reported less than it had met delay ago; then a \
-             share (p - x) / p is picked, by averages of congestion and of reports. Re-ECN's dropper: a flow is guilty whose packets CE(-1) \
-             of delay ago are more than its reports, its credit and the allowance; then all its packets that declare nothing are picked (strict), \
-             those that are CE(-1) (negative-only), or a share (1 - rho) p - h of them (paper). These see marks alone.",
-        ),
-        word(
-            "audit",
-            &["both", "ecn", "loss"],
-            "both",
-            RFC_7713,
-            "What counts as congestion: congestion marks, losses, or both. Losses are seen of TCP segments alone.",
-        ),
-        Param {
-            name: "allowance",
-            ty: Type::PacketsOrBytes,
-            default: Fallback::Text("3 packets"),
-            range: Range::NOT_NEGATIVE,
-            source: OURS,
-            doc: "Congestion that may stay undeclared; whether it is packets or bytes says what is counted.",
-        },
-        Param {
-            name: "limit",
-            ty: Type::PacketsOrBytes,
-            default: Fallback::Absent("10 packets, or 15 kB"),
-            range: Range::POSITIVE,
-            source: OURS,
-            doc: "The debt at which all packets of a flow are picked; for rule balance.",
-        },
-        Param {
-            name: "delay",
-            ty: Type::Duration,
-            default: Fallback::Absent(
-                "none with balance, where credit covers the round trip; required with the other rules",
-            ),
-            range: Range::NOT_NEGATIVE,
-            source: "RFC 7713 section 5.5; draft-wagner-conex-audit-02 section 2.3: twice the longest round trip",
-            doc: "How late a report may be: what was met since is not held against a flow yet.",
-        },
-        word(
-            "losses",
-            &["gaps", "retransmissions"],
-            "gaps",
-            RFC_7713,
-            "From what losses are inferred: from sequence numbers that stay missing, or from those that come again.",
-        ),
-        Param {
-            name: "reordering",
-            ty: Type::Integer,
-            default: Fallback::Text("3"),
-            range: Range { min: 1.0, closed: true, max: 1000.0 },
-            source: "RFC 5681 section 3.2: three duplicate acknowledgements",
-            doc: "Packets from beyond a gap after which what is missing is lost, not late.",
-        },
-        word(
-            "order",
-            &["timestamps", "count"],
-            "timestamps",
-            "RFC 7323 section 3; RFC 8985 section 6.2",
-            "By what an original that comes late is told from what was sent again. By its timestamp: what was sent again has a later one than \
-             the first packet from beyond the gap, and was lost; so was what nobody has sent again within repair. Or by nothing: what \
-             reordering packets have overtaken is lost at once.",
-        ),
-        Param {
-            name: "reordering_window",
-            ty: Type::Duration,
-            default: Fallback::Absent("100 ms with order = \"timestamps\""),
-            range: Range::NOT_NEGATIVE,
-            source: "RFC 8985 section 6.2: a quarter to a whole round trip, which an auditor does not know; the value is our choice",
-            doc: "For how long an original may be late. What comes later counts as sent again, whatever its timestamp.",
-        },
-        Param {
-            name: "repair",
-            ty: Type::Duration,
-            default: Fallback::Absent("3 s with order = \"timestamps\""),
-            range: Range::NOT_NEGATIVE,
-            source: "RFC 7786 section 3.1: a loss is reported when it is sent again; RFC 6298 sections 2.4 and 5.5: timeouts of 1 s and, once more, 2 s",
-            doc: "How long what is missing may stay so before it is lost, sent again or not.",
-        },
-        word(
-            "action",
-            &["drop", "delay", "class"],
-            "drop",
-            RFC_7713,
-            "What is done to packets that are picked: drop, hold, or give them a traffic class.",
-        ),
-        Param {
-            name: "hold",
-            ty: Type::Duration,
-            default: Fallback::Absent("100 ms with action = \"delay\""),
-            range: Range::POSITIVE,
-            source: OURS,
-            doc: "How long picked packets wait; those of the same flow behind them wait with them.",
-        },
-        word(
-            "own_drops",
-            &["free", "counted"],
-            "free",
-            "RFC 7713 section 5.5.2",
-            "Whether what it drops is congestion that the flow has met. Its sender takes it for such and reports it.",
-        ),
-        CLASS,
-        word(
-            "strangers",
-            &["own", "together"],
-            "own",
-            "RFC 7713 section 5.5.2",
-            "Whether flows that have declared nothing yet, not even credit, have an account each, or one for all of them.",
-        ),
-        ENCODING,
-        Param {
-            name: "weight",
-            ty: Type::Number,
-            default: Fallback::Text("0.01"),
-            range: Range { min: 0.0, closed: false, max: 1.0 },
-            source: OURS,
-            doc: "Of the newest packet in the averages of rule ratio.",
-        },
-        Param {
-            name: "cancelled",
-            ty: Type::Choice(&["counted", "left-out"]),
-            default: Fallback::Absent("left-out with rule ratio"),
-            range: Range::ANY,
-            source: "draft-briscoe-tsvwg-re-ecn-tcp-08: what is cancelled has worth 0 (left-out); draft-wagner-conex-audit-02 section 2.2: \
-                     averages of all congestion and of all reports (counted)",
-            doc: "Whether a report that met congestion is in the averages of rule ratio as both, or as neither. What is not audited is met by none.",
-        },
-        Param {
-            name: "rho",
-            ty: Type::Number,
-            default: Fallback::Absent("the share of reports that it sees, with rule paper"),
-            range: Range { min: 0.0, closed: true, max: 1.0 },
-            source: "Zhang et al. 2011, section III.B, do not define it",
-            doc: "The share rho of rule paper.",
-        },
-        Param {
-            name: "idle",
-            ty: Type::Duration,
-            default: Fallback::Text("60 s"),
-            range: Range::POSITIVE,
-            source: WAGNER,
-            doc: "How long it remembers a silent flow.",
-        },
-    ],
+    params: Given::PARAMS,
     observables: &[
         Observable { name: "flows", unit: "flows", doc: "Accounts that it keeps." },
         Observable { name: "seen_flows", unit: "flows", doc: "Accounts that it has opened." },

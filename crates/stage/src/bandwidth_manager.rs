@@ -5,13 +5,11 @@
 //! that is over the queue stays as it is. Not here: who is a session and what each gets ([`crate::sessions`]), and a share that is
 //! given by rewriting windows ([`crate::window_tuner`]).
 
-use evenflow_base::schema::{
-    Fallback, Mechanism, Observable, Param, Problem, Range, Room, Traits, Type, Values, Ways,
-};
+use evenflow_base::schema::{Mechanism, Observable, Problem, Room, Traits, Values, Ways};
 use evenflow_base::{Packet, Rate, Share, Time};
 
 use crate::sessions::{self, Sessions};
-use crate::station::{Cx, Owner, Pass, Setting, Station};
+use crate::station::{Cx, Kind, Owner, Pass, Setting, Station};
 
 /// Its configuration.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,11 +31,12 @@ impl Params {
         if !problems.is_empty() {
             return Err(problems);
         }
+        let given = Given::read(values);
         Ok(Params {
             sessions: sessions::Params::new(values)?,
-            ceil: values.rate("ceil"),
-            burst: values.maybe("burst").map(|bytes| bytes as u64),
-            replace: values.word("change") == "replace",
+            ceil: given.ceil.map(Rate),
+            burst: given.burst,
+            replace: given.change == Change::Replace,
         })
     }
 }
@@ -78,25 +77,6 @@ impl BandwidthManager {
 }
 
 impl Station for BandwidthManager {
-    const TABLE: &'static Mechanism = &TABLE;
-
-    fn build(values: &Values, _owner: Owner) -> Result<BandwidthManager, Vec<Problem>> {
-        Params::new(values).map(BandwidthManager::new)
-    }
-
-    fn problems(values: &Values) -> Vec<Problem> {
-        let mut problems = sessions::problems(values);
-        if let (Some(ceil), Some(least)) = (values.maybe("ceil"), sessions::least(values))
-            && ceil < least
-        {
-            let why = format!(
-                "lets no session borrow: {ceil} bit/s is less than the {least} bit/s that the lowest level gets"
-            );
-            problems.push(("ceil", why));
-        }
-        problems
-    }
-
     fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
         self.meet(packet, cx)
     }
@@ -111,11 +91,36 @@ impl Station for BandwidthManager {
         }
     }
 
+    fn heap_bytes(&self) -> u64 {
+        self.sessions.heap_bytes()
+    }
+
     fn observe(&self, name: &str, _now: Time) -> Option<f64> {
         match name {
             "changes" => Some(self.changes as f64),
             _ => self.sessions.observe(name),
         }
+    }
+}
+
+impl Kind for BandwidthManager {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, _owner: Owner) -> Result<BandwidthManager, Vec<Problem>> {
+        Params::new(values).map(BandwidthManager::new)
+    }
+
+    fn problems(values: &Values) -> Vec<Problem> {
+        let mut problems = sessions::problems(values);
+        if let (Some(ceil), Some(least)) = (values.at(Given::ceil), sessions::least(values))
+            && ceil < least
+        {
+            let why = format!(
+                "lets no session borrow: {ceil} bit/s is less than the {least} bit/s that the lowest level gets"
+            );
+            problems.push((Given::ceil.name, why));
+        }
+        problems
     }
 }
 
@@ -126,6 +131,27 @@ pub(crate) const SESSIONS: [Observable; 3] = [
     Observable { name: "assigned", unit: "bit/s", doc: "What the open sessions get together." },
 ];
 
+words! {
+    pub(crate) enum Change { Keep = "keep", Replace = "replace" }
+}
+
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Debug)]
+    pub(crate) struct Given {
+        ..sessions: sessions::Given;
+        /// Maximum rate of a session with borrowed tokens; at least its share.
+        ceil: Option<f64> = Rate, Absent("its share: it never borrows"), Range::at_least(1.0)
+            => source: "tc-htb(8)";
+        /// Depth of the buckets of a session's rate and ceiling.
+        burst: Option<u64> = Bytes, Absent("what comes in a tick, and a packet, as tc has it"), Range::FROM_ONE
+            => source: "tc-htb(8)";
+        /// Whether classes are changed in place, or those of all open sessions deleted, with what waits, and made
+        /// anew.
+        change: Change = Change::TYPE, Text("keep") => source: "tc-htb(8): tc class change, or del and add";
+    }
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "bandwidth-manager",
@@ -135,38 +161,7 @@ pub static TABLE: Mechanism = Mechanism {
     doc: "Follows the sessions that open and close, and gives each its share of a line by changing the class of HTB that holds its \
           packets.",
     source: "Ben Ameur et al. 2016, section 2 (HTBM); tc-htb(8)",
-    params: &[
-        sessions::POLICY,
-        sessions::RATE,
-        sessions::LADDER,
-        sessions::MARGIN,
-        sessions::SESSION,
-        Param {
-            name: "ceil",
-            ty: Type::Rate,
-            default: Fallback::Absent("its share: it never borrows"),
-            range: Range { min: 1.0, closed: true, max: f64::INFINITY },
-            source: "tc-htb(8)",
-            doc: "What a session may have with what others leave; its share at the least.",
-        },
-        Param {
-            name: "burst",
-            ty: Type::Bytes,
-            default: Fallback::Absent("what comes in a tick, and a packet, as tc has it"),
-            range: Range::FROM_ONE,
-            source: "tc-htb(8)",
-            doc: "Depth of the buckets of a session's rate and ceiling.",
-        },
-        Param {
-            name: "change",
-            ty: Type::Choice(&["keep", "replace"]),
-            default: Fallback::Text("keep"),
-            range: Range::ANY,
-            source: "tc-htb(8): tc class change, or del and add",
-            doc: "Whether classes are changed in place, or those of all open sessions deleted, with what waits, and made anew.",
-        },
-        sessions::IDLE,
-    ],
+    params: Given::PARAMS,
     observables: &[
         SESSIONS[0],
         SESSIONS[1],

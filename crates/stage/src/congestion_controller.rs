@@ -9,11 +9,10 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Room, Traits, Values, Ways};
-use evenflow_base::{Codepoint, Duration, Ecn, Packet, Time, flags};
+use evenflow_base::{Codepoint, Duration, Ecn, Heap, Packet, Time, flags};
 
-use crate::congestion_policer::word;
 use crate::congestion_reporter::Report;
-use crate::station::{Cx, Owner, Pass, Station};
+use crate::station::{Cx, Kind, Owner, Pass, Station};
 use crate::{Kept, Message};
 
 /// The configuration.
@@ -228,15 +227,6 @@ impl CongestionController {
 }
 
 impl Station for CongestionController {
-    const TABLE: &'static Mechanism = &TABLE;
-
-    fn build(values: &Values, _owner: Owner) -> Result<CongestionController, Vec<Problem>> {
-        Ok(CongestionController::new(Params {
-            split: values.word("mode") == "split",
-            by_flow: values.word("account") == "flow",
-        }))
-    }
-
     fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
         if packet.is_of_stage() {
             return Pass::On;
@@ -279,6 +269,11 @@ impl Station for CongestionController {
         }
     }
 
+    fn heap_bytes(&self) -> u64 {
+        let sent = self.bearers.values().map(|bearer| bearer.sent.heap_bytes()).sum::<u64>();
+        sent + self.bearers.heap_bytes() + self.flows.heap_bytes()
+    }
+
     fn observe(&self, name: &str, _now: Time) -> Option<f64> {
         let counts = &self.counts;
         match name {
@@ -310,6 +305,41 @@ impl Station for CongestionController {
     }
 }
 
+impl Kind for CongestionController {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, _owner: Owner) -> Result<CongestionController, Vec<Problem>> {
+        Ok(CongestionController::new(Params {
+            split: values.is(Given::mode, Mode::Split),
+            by_flow: values.is(Given::account, AccountOf::Flow),
+        }))
+    }
+}
+
+words! {
+    pub(crate) enum Mode { Police = "police", Split = "split" }
+}
+
+words! {
+    pub(crate) enum AccountOf { Bearer = "bearer", Flow = "flow" }
+}
+
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Debug)]
+    pub(crate) struct Given {
+        /// What slows senders down that know no ECN: policers behind the stage; or ECE, which it sets on one
+        /// passing acknowledgement a round trip of reports, for TCP senders that stand at the gateway, with ecn =
+        /// "gateway".
+        mode: Mode = Mode::TYPE, Text("police")
+            => source: "Zhang et al. 2011 sections III.B and V: what slows the sender down is left open";
+        /// Whose packets declare what was met, and begin with credit: those of the tunnel, or of the flow whose
+        /// packets they were.
+        account: AccountOf = AccountOf::TYPE, Text("bearer")
+            => source: "Zhang et al. 2011 section III.B: congestion-volume of flow, user or customer";
+    }
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "congestion-controller",
@@ -321,23 +351,7 @@ pub static TABLE: Mechanism = Mechanism {
           round-trip time of reports with rtt_from = \"report\". It stands behind a tunnel's ingress: the PDN gateway of re-ECN's infrastructure mode. \
           Without a tunnel it writes on the packets themselves: a source that declares honestly, whatever it is.",
     source: "Zhang et al. 2011 section III.B, steps 3 to 5",
-    params: &[
-        word(
-            "mode",
-            &["police", "split"],
-            "police",
-            "Zhang et al. 2011 sections III.B and V: what slows the sender down is left open",
-            "What slows senders down that know no ECN: policers behind the stage; or ECE, which it sets on one passing acknowledgement a round trip \
-             of reports, for TCP senders that stand at the gateway, with ecn = \"gateway\".",
-        ),
-        word(
-            "account",
-            &["bearer", "flow"],
-            "bearer",
-            "Zhang et al. 2011 section III.B: congestion-volume of flow, user or customer",
-            "Whose packets declare what was met, and begin with credit: those of the tunnel, or of the flow whose packets they were.",
-        ),
-    ],
+    params: Given::PARAMS,
     observables: &[
         Observable::new(
             "congestion_volume",

@@ -7,7 +7,7 @@
 use evenflow_base::schema::{Mechanism, Observable, Problem, Room, Traits, Values};
 use evenflow_base::{Codepoint, Packet, Time};
 
-use crate::station::{Cx, Owner, Pass, Reads, Station};
+use crate::station::{Cx, Kind, Owner, Pass, Reads, Station};
 
 /// Congestion of the rest of the path, of which `path` is that of all and `upstream` that of the part behind: 1 - (1 - p) / (1 - u).
 #[inline]
@@ -39,12 +39,6 @@ impl CongestionMeter {
 }
 
 impl Station for CongestionMeter {
-    const TABLE: &'static Mechanism = &TABLE;
-
-    fn build(_values: &Values, _owner: Owner) -> Result<CongestionMeter, Vec<Problem>> {
-        Ok(CongestionMeter::default())
-    }
-
     fn forward(&mut self, packet: &mut Packet, _cx: &mut Cx) -> Pass {
         let which = match packet.codepoint() {
             Codepoint::Credit => CREDIT,
@@ -57,10 +51,6 @@ impl Station for CongestionMeter {
         self.packets[which] += 1;
         self.bytes[which] += u64::from(packet.size);
         Pass::On
-    }
-
-    fn reads(_values: &Values) -> Option<Reads> {
-        Some(Reads { ipv6: false, either: false })
     }
 
     fn observe(&self, name: &str, _now: Time) -> Option<f64> {
@@ -86,6 +76,18 @@ impl Station for CongestionMeter {
             "others" => Some(self.packets[OTHER] as f64),
             _ => None,
         }
+    }
+}
+
+impl Kind for CongestionMeter {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(_values: &Values, _owner: Owner) -> Result<CongestionMeter, Vec<Problem>> {
+        Ok(CongestionMeter::default())
+    }
+
+    fn reads(_values: &Values) -> Option<Reads> {
+        Some(Reads { ipv6: false, either: false })
     }
 }
 

@@ -10,32 +10,52 @@ use evenflow_base::schema::{
     Counter, Deviation, Fallback, Mechanism, Observable, Param, Place, Problem, Range, Room, Traits, Type,
     Value, Values,
 };
-use evenflow_base::{Codepoint, Draw, Packet, Reason, Time};
+use evenflow_base::{Codepoint, Duration, Packet, Reason, Stream, Time};
 
-use crate::station::{Cx, Owner, Pass, Reads, Station};
+use crate::station::{Cx, Kind, Owner, Pass, Reads, Station};
 use crate::three_colour::Unit;
 
-/// How steeply packets are dropped when the tokens are used up (Sanhaji et al. 2015, figure 6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Harshness {
-    /// All, as soon as there are none.
-    Strict,
-    /// More and more, all from a debt of a tenth of the depth on.
-    Mild,
-    /// More and more, all from a debt of the depth on.
-    Soft,
+words! {
+    /// Who has a bucket.
+    pub enum Scope {
+        /// Each flow.
+        Flow = "flow",
+        /// Each user.
+        User = "user",
+        /// All whose packets cross this copy of the stage.
+        Customer = "customer",
+    }
+}
+
+words! {
+    /// Where the round-trip time is from.
+    pub enum RttFrom {
+        /// It is given.
+        Given = "given",
+        /// The delays of the flow's path.
+        Base = "base",
+        /// From a flow's SYN, or SYN-ACK where its receiver opens it, to the next of its packets that comes this way.
+        Handshake = "handshake",
+        /// What its sender measures.
+        Srtt = "srtt",
+        /// What a congestion controller before it has written beside the outer header: the round trip of reports.
+        Report = "report",
+    }
+}
+
+words! {
+    /// How steeply packets are dropped when the tokens are used up (Sanhaji et al. 2015, figure 6).
+    pub enum Harshness {
+        /// All, as soon as there are none.
+        Strict = "strict",
+        /// More and more, all from a debt of a tenth of the depth on.
+        Mild = "mild",
+        /// More and more, all from a debt of the depth on.
+        Soft = "soft",
+    }
 }
 
 impl Harshness {
-    /// Its name in a scenario, which must be one.
-    pub fn of(word: &str) -> Harshness {
-        match word {
-            "strict" => Harshness::Strict,
-            "soft" => Harshness::Soft,
-            _ => Harshness::Mild,
-        }
-    }
-
     /// The debt at which everything is dropped, of a bucket of `depth`.
     #[inline]
     pub fn end(self, depth: f64) -> f64 {
@@ -59,13 +79,14 @@ impl Harshness {
     }
 }
 
-/// When a report is charged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Charge {
-    /// When it arrives, whatever becomes of it.
-    Arrival,
-    /// When it goes on.
-    Pass,
+words! {
+    /// When a report is charged.
+    pub enum Charge {
+        /// When it arrives, whatever becomes of it.
+        Arrival = "arrival",
+        /// When it goes on.
+        Pass = "pass",
+    }
 }
 
 /// What is done about packets that are picked.
@@ -115,27 +136,27 @@ impl Params {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let unit = values.get("rate").and_then(unit).unwrap_or(Unit::Packets);
-        let (rate, depth) = (values.number("rate"), values.number("depth"));
-        let is = |name: &str, word: &str| values.word(name) == word;
-        let class = |name: &str| classes.iter().position(|class| class == name).unwrap_or(0) as u8;
+        let given = Given::read(values);
+        let unit = given.rate.as_ref().and_then(unit).unwrap_or(Unit::Packets);
+        let number = |value: &Option<Value>| value.as_ref().and_then(Value::number).unwrap_or(0.0);
+        let (rate, depth) = (number(&given.rate), number(&given.depth));
         Ok(Params {
             unit,
             rate: if unit == Unit::Bytes { rate / 8.0 } else { rate },
             depth,
-            level: values.number("level") * depth,
-            harshness: Harshness::of(values.word("harshness")),
-            charge: if is("charge", "pass") { Charge::Pass } else { Charge::Arrival },
-            floor: is("floor", "end"),
-            action: match values.word("action") {
-                "class" => Action::Class(class(values.word("class"))),
-                "mark" => Action::Mark,
+            level: given.level * depth,
+            harshness: given.harshness,
+            charge: given.charge,
+            floor: values.is(Given::floor, Floor::End),
+            action: match given.action {
+                ActionWord::Class => Action::Class(numbered(given.class.as_deref(), classes)),
+                ActionWord::Mark => Action::Mark,
                 _ => Action::Drop,
             },
-            credit: is("credit", "charged"),
-            cancelled: is("cancelled", "charged"),
-            legacy: is("legacy", "police"),
-            bits: is("encoding", "ipv6"),
+            credit: values.is(Given::credit, CreditCost::Charged),
+            cancelled: values.is(Given::cancelled, Cancelled::Charged),
+            legacy: values.is(Given::legacy, Legacy::Police),
+            bits: given.encoding == Encoding::Ipv6,
         })
     }
 }
@@ -150,44 +171,50 @@ pub(crate) fn unit(value: &Value) -> Option<Unit> {
     }
 }
 
-/// `class` stands beside the action that needs it, and beside no other.
-pub(crate) fn class_problem(values: &Values) -> Option<Problem> {
-    let wanted = matches!(values.get("action"), Some(Value::Word(word)) if word == "class");
-    match (wanted, values.get("class").is_some()) {
+/// `class` is required with the action that needs it, and refused with others.
+pub(crate) fn class_problem(values: &Values, wanted: bool) -> Option<Problem> {
+    match (wanted, values.has(Given::class)) {
         (true, false) => Some((
-            "class",
+            Given::class.name,
             "is required beside action = \"class\": the traffic class that packets get".into(),
         )),
-        (false, true) => Some(("class", "means nothing without action = \"class\"".into())),
+        (false, true) => Some((Given::class.name, "means nothing without action = \"class\"".into())),
         _ => None,
     }
 }
 
-/// The class that `values` give to packets.
-pub(crate) fn class_given(values: &Values) -> Vec<(&'static str, String)> {
-    match (values.get("action"), values.get("class")) {
-        (Some(Value::Word(action)), Some(Value::Word(class))) if action == "class" => {
-            vec![("class", class.clone())]
-        }
-        _ => Vec::new(),
-    }
+/// The number of a class.
+pub(crate) fn numbered(class: Option<&str>, classes: &[String]) -> u8 {
+    classes.iter().position(|name| Some(name.as_str()) == class).unwrap_or(0) as u8
+}
+
+/// The class that `values` give to packets, if the action does so.
+pub(crate) fn class_given(values: &Values, wanted: bool) -> Vec<(&'static str, String)> {
+    values.at(Given::class).filter(|_| wanted).map(|class| (Given::class.name, class)).into_iter().collect()
 }
 
 /// The classes that packets of `class` may have behind such a stage.
-pub(crate) fn class_after(values: &Values, class: &str) -> Vec<String> {
-    let given = class_given(values).into_iter().map(|(_, given)| given).filter(|given| given != class);
+pub(crate) fn class_after(values: &Values, wanted: bool, class: &str) -> Vec<String> {
+    let given =
+        class_given(values, wanted).into_iter().map(|(_, given)| given).filter(|given| given != class);
     std::iter::once(class.to_owned()).chain(given).collect()
 }
 
 /// What is wrong with parameters together; some of them may be missing.
+/// Whether picked packets get another class.
+pub(crate) fn classifies(values: &Values) -> bool {
+    values.is(Given::action, ActionWord::Class)
+}
+
 fn problems(values: &Values) -> Vec<Problem> {
     let counts = |unit: Unit| if unit == Unit::Packets { "packets" } else { "bytes" };
     let mut problems: Vec<Problem> = Vec::new();
-    if let (Some(rate), Some(depth)) = (values.get("rate").and_then(unit), values.get("depth").and_then(unit))
+    if let (Some(rate), Some(depth)) =
+        (values.raw(Given::rate).and_then(unit), values.raw(Given::depth).and_then(unit))
         && rate != depth
     {
         // Full packets of 1500 B.
-        let example = match values.get("depth") {
+        let example = match values.raw(Given::depth) {
             Some(Value::Packets(packets)) => format!("{} kB", 1.5 * packets),
             Some(Value::Bytes(bytes)) => format!("{} packets", (bytes / 1500.0).ceil()),
             _ if rate == Unit::Packets => "45 packets".to_owned(),
@@ -195,16 +222,15 @@ fn problems(values: &Values) -> Vec<Problem> {
         };
         let (rate, depth) = (counts(rate), counts(depth));
         problems.push((
-            "depth",
+            Given::depth.name,
             format!("counts {depth}, but rate counts {rate}; tokens are one of the two: write \"{example}\""),
         ));
     }
-    let is = |name: &str, word: &str| values.get(name) == Some(&Value::Word(word.into()));
-    if is("charge", "pass") && is("floor", "end") {
+    if values.is(Given::charge, Charge::Pass) && values.is(Given::floor, Floor::End) {
         let why = "stands beside charge = \"pass\", whose debt is at most a packet beyond there by itself; leave one of the two out";
-        problems.push(("floor", why.into()));
+        problems.push((Given::floor.name, why.into()));
     }
-    problems.extend(class_problem(values));
+    problems.extend(class_problem(values, classifies(values)));
     problems
 }
 
@@ -305,7 +331,7 @@ impl CongestionPolicer {
 
     /// What becomes of a packet at `now`. A number is drawn where some are dropped and others are not.
     #[inline]
-    pub fn meet<D: Draw>(&mut self, packet: &mut Packet, now: Time, draws: &mut D) -> Pass {
+    pub fn meet(&mut self, packet: &mut Packet, now: Time, draws: &mut Stream) -> Pass {
         if packet.payload == 0 && !packet.is_datagram() {
             return Pass::On;
         }
@@ -347,12 +373,6 @@ impl CongestionPolicer {
 }
 
 impl Station for CongestionPolicer {
-    const TABLE: &'static Mechanism = &TABLE;
-
-    fn build(values: &Values, owner: Owner) -> Result<CongestionPolicer, Vec<Problem>> {
-        Params::new(values, owner.classes).map(CongestionPolicer::new)
-    }
-
     fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
         self.meet(packet, cx.now, cx.stream)
     }
@@ -371,13 +391,21 @@ impl Station for CongestionPolicer {
             _ => None,
         }
     }
+}
+
+impl Kind for CongestionPolicer {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, owner: Owner) -> Result<CongestionPolicer, Vec<Problem>> {
+        Params::new(values, owner.classes).map(CongestionPolicer::new)
+    }
 
     fn classes_after(values: &Values, class: &str) -> Vec<String> {
-        class_after(values, class)
+        class_after(values, classifies(values), class)
     }
 
     fn classes_given(values: &Values) -> Vec<(&'static str, String)> {
-        class_given(values)
+        class_given(values, classifies(values))
     }
 
     fn problems(values: &Values) -> Vec<Problem> {
@@ -389,7 +417,7 @@ const CONEX_2015: &str = "Sanhaji et al. 2015, section III.C";
 const MOTIV: &str = "draft-briscoe-conex-re-ecn-motiv-03, appendix B.2: 1 is neutral";
 const FIGURE_6: &str = "Sanhaji et al. 2015, figure 6";
 
-/// `class` beside an action of that name.
+/// `class`.
 pub(crate) const CLASS: Param = Param {
     name: "class",
     ty: Type::Name,
@@ -400,32 +428,140 @@ pub(crate) const CLASS: Param = Param {
 };
 
 /// How packets declare congestion.
-pub(crate) const ENCODING: Param = word(
-    "encoding",
-    &["ipv4", "ipv6"],
-    "ipv4",
-    "Sanhaji et al. 2015, table I (ipv4); RFC 7837 section 4 (ipv6)",
-    "How packets declare congestion: by a code for reports and one for credit, or by three bits, for losses, marks and credit, each of \
-     which counts the whole packet.",
-);
+pub(crate) const ENCODING: Param = Param {
+    name: "encoding",
+    ty: Encoding::TYPE,
+    default: Fallback::Text("ipv4"),
+    range: Range::ANY,
+    source: "Sanhaji et al. 2015, table I (ipv4); RFC 7837 section 4 (ipv6)",
+    doc: "How packets declare congestion: one code for reports and one for credit, or three bits, for losses, marks and credit. Each \
+          bit counts the whole packet.",
+};
 
 /// What `encoding` says, if it is known; `re_ecn`: the rule is one of re-ECN's, which knows the codes of IPv4 alone.
 pub(crate) fn reads(values: &Values, re_ecn: bool) -> Option<Reads> {
-    match values.get(ENCODING.name) {
-        Some(Value::Word(word)) => Some(Reads { ipv6: word == "ipv6", either: !re_ecn }),
-        _ => None,
-    }
+    values.at(Given::encoding).map(|encoding| Reads { ipv6: encoding == Encoding::Ipv6, either: !re_ecn })
 }
 
-/// A parameter that is one of some words.
-pub(crate) const fn word(
-    name: &'static str,
-    words: &'static [&'static str],
-    default: &'static str,
-    source: &'static str,
-    doc: &'static str,
-) -> Param {
-    Param { name, ty: Type::Choice(words), default: Fallback::Text(default), range: Range::ANY, source, doc }
+words! {
+    pub(crate) enum Encoding { Ipv4 = "ipv4", Ipv6 = "ipv6" }
+}
+
+words! {
+    pub(crate) enum RuleWord { Bucket = "bucket", TcpRate = "tcp-rate", RateBytes = "rate-bytes", Volume = "volume" }
+}
+
+words! {
+    pub(crate) enum Floor { None = "none", End = "end" }
+}
+
+words! {
+    pub(crate) enum ActionWord { Drop = "drop", Class = "class", Mark = "mark", DropOne = "drop-one", DropWhileEmpty = "drop-while-empty", Block = "block", Probability = "probability" }
+}
+
+words! {
+    pub(crate) enum CreditCost { Free = "free", Charged = "charged" }
+}
+
+words! {
+    pub(crate) enum Cancelled { Charged = "charged", Free = "free" }
+}
+
+words! {
+    pub(crate) enum Legacy { Pass = "pass", Police = "police" }
+}
+
+words! {
+    pub(crate) enum Strangers { Together = "together", Own = "own" }
+}
+
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Debug)]
+    pub(crate) struct Given {
+        /// Token rate: allowed congestion in packets or bits per second, for all flows of the user together.
+        rate: Option<Value> = RateOrPacketRate, Absent("required with the rules bucket and volume"), Range::POSITIVE
+            => source: CONEX_2015;
+        /// Size of the bucket, in packets or bytes as the rate; in bytes with rule rate-bytes.
+        depth: Option<Value> = PacketsOrBytes, Absent("required but with rule tcp-rate"), Range::POSITIVE
+            => source: CONEX_2015;
+        /// How congestion is charged. bucket: one bucket for all reports of a user, with a drop function (ConEx).
+        /// Of re-ECN: tcp-rate: a flow is paid a second per second and pays for each report the time that TCP
+        /// would have needed since the last one. rate-bytes: it is paid bytes at TCP's rate and pays for each
+        /// packet. volume: a user pays the bytes of reports and credit.
+        rule: RuleWord = RuleWord::TYPE, Text("bucket")
+            => source: "Sanhaji et al. 2015, section III.C (bucket); draft-briscoe-conex-re-ecn-motiv-03, appendix B; Zhang et al. 2011, section III.B";
+        /// The share of packets that is dropped, by the level: strict: all from 0 on; mild, soft: a share that
+        /// rises from 0 at level 0 to all at a debt of a tenth of the depth, or of the depth.
+        harshness: Harshness = Harshness::TYPE, Text("mild") => source: FIGURE_6;
+        /// Whether a report is charged when it arrives, or only if it passes.
+        charge: Charge = Charge::TYPE, Text("arrival")
+            => source: "Sanhaji et al. 2015, section III.C, taken literally";
+        /// How deep the debt may become: unlimited, or to where all packets are dropped.
+        floor: Floor = Floor::TYPE, Text("none") => source: FIGURE_6;
+        /// Initial fill of the bucket, as a share.
+        level: f64 = Number, Text("1"), Range::between(0.0, 1.0) => source: "not given by the documents";
+        /// What happens to picked packets. drop; class: a new traffic class; mark: marked, or dropped where that
+        /// is impossible. With the rules of re-ECN also: drop-one (the meaning of drop there): the packet that
+        /// takes the level below zero; drop-while-empty: all packets while it is below; block: all from then on;
+        /// probability: the share beyond TCP's rate while it is below. class and mark pick all while it is below.
+        action: ActionWord = ActionWord::TYPE, Text("drop")
+            => source: "RFC 7713 section 5.4.3; draft-briscoe-conex-re-ecn-motiv-03, appendix B";
+        /// The new traffic class of picked packets, with action "class".
+        class: Option<String> = CLASS;
+        /// Whether Credit costs as much as a report.
+        credit: CreditCost = CreditCost::TYPE, Text("free")
+            => source: "Sanhaji et al. 2015, table I; charged: draft-briscoe-conex-policing-01 section 3.11";
+        /// What 11 with RE = 0 is, on a policer behind a queue that marks: a report that met congestion, which is
+        /// charged, or a marked packet of RFC 3168, which is not ConEx.
+        cancelled: Cancelled = Cancelled::TYPE, Text("charged")
+            => source: "draft-briscoe-conex-re-ecn-motiv-03, appendix B";
+        /// Whether packets that are not ConEx pass, or are picked like others of the user; they cost nothing.
+        legacy: Legacy = Legacy::TYPE, Text("pass") => source: "RFC 6789 section 5";
+        /// How packets declare congestion.
+        encoding: Encoding = ENCODING;
+        /// Whose a bucket is: each flow's, each user's, or one for all who cross a copy of the stage: with per =
+        /// "group" or "5 users" a customer is so many users.
+        scope: Option<Scope> = Scope::TYPE, Absent("flow with the rules by rate, user with volume")
+            => source: "Zhang et al. 2011, section III.B";
+        /// Share of a flow in proportion to TCP, r.
+        factor: Option<f64> = Number, Absent("1 with the rules by rate"), Range::POSITIVE => source: MOTIV;
+        /// The constant of TCP's rate, k s / (T sqrt(p)).
+        k: Option<f64> = Number, Absent("1.2247, the root of 3/2, with the rules by rate"), Range::POSITIVE
+            => source: "draft-briscoe-conex-re-ecn-motiv-03, appendix B.2: at most the root of 3/2; with delayed ACKs the root of 3/4";
+        /// Initial fill of the bucket of a flow, in seconds.
+        start: Option<f64> = Duration, Absent("20 s with rule tcp-rate"), Range::NOT_NEGATIVE
+            => source: "our choice; more than 3.5 T / k, which the first packets of every flow cost";
+        /// Size of the bucket in seconds, and maximum debt.
+        most: Option<f64> = Duration, Absent("400 s with rule tcp-rate"), Range::POSITIVE
+            => source: "our choice; 1.5 sqrt(N) T / k and more, for the longest spacing N of reports";
+        /// Charge once a round trip: further reports in it count as packets, and are paid with the next one.
+        event_merge: Option<bool> = Flag, Absent("true with rule tcp-rate")
+            => source: "our choice: TCP answers once a round trip (RFC 3168 section 6.1.2); false is the draft's";
+        /// T of TCP's rate; with rtt_from what holds until that is known.
+        rtt: Option<f64> = Duration, Absent("1 s until it is known, with the rules by rate"), Range::POSITIVE
+            => source: "RFC 6298 section 2.1";
+        /// Where T is from: the parameter rtt, the delays of the flow's path, its SYN (or SYN-ACK) and the next
+        /// of its packets, what its sender measures, or the round trip of reports that a congestion-controller
+        /// before it has heard.
+        rtt_from: Option<RttFrom> = RttFrom::TYPE, Absent("given where rtt is, else handshake")
+            => source: "Zhang et al. 2011, section III.B, leave it open";
+        /// Tokens a second of a second bucket, for credit (FNE) alone; with rule volume.
+        credit_rate: Option<Value> = RateOrPacketRate, Absent("no second bucket"), Range::POSITIVE
+            => source: "draft-briscoe-conex-re-ecn-motiv-03, appendix B.1";
+        /// Size of the second bucket.
+        credit_depth: Option<Value> = PacketsOrBytes, Absent("required beside credit_rate"), Range::POSITIVE
+            => source: "draft-briscoe-conex-re-ecn-motiv-03, appendix B.1";
+        /// How long the owner of a bucket is blocked.
+        block_for: Option<Duration> = Duration, Absent("for ever, with action block"), Range::POSITIVE
+            => source: "Zhang et al. 2011, section III.B";
+        /// Whether flows whose first packet is no credit share one bucket, or have one each.
+        strangers: Option<Strangers> = Strangers::TYPE, Absent("together with re-ECN's rules, by flow")
+            => source: "draft-briscoe-conex-re-ecn-motiv-03, appendix B.2";
+        /// How long a silent flow is remembered.
+        idle: Option<f64> = Duration, Absent("60 s with re-ECN's rules, by flow"), Range::POSITIVE
+            => source: "draft-wagner-conex-audit-02 section 2.2";
+    }
 }
 
 /// Its table.
@@ -439,202 +575,7 @@ pub static TABLE: Mechanism = Mechanism {
           policed.",
     source: "RFC 7713 section 5.4.3; Sanhaji et al. 2015, section III.C (bucket); Zhang et al. 2011, section III.B, draft-briscoe-conex-re-ecn-motiv-03, \
              appendix B (tcp-rate, rate-bytes, volume)",
-    params: &[
-        Param {
-            name: "rate",
-            ty: Type::RateOrPacketRate,
-            default: Fallback::Absent("required with the rules bucket and volume"),
-            range: Range::POSITIVE,
-            source: CONEX_2015,
-            doc: "How fast tokens come: congestion in packets or in bits a second, for all flows of the user together.",
-        },
-        Param {
-            name: "depth",
-            ty: Type::PacketsOrBytes,
-            default: Fallback::Absent("required but with rule tcp-rate"),
-            range: Range::POSITIVE,
-            source: CONEX_2015,
-            doc: "Tokens that the bucket holds, packets or bytes as the rate; bytes with rule rate-bytes.",
-        },
-        word(
-            "rule",
-            &["bucket", "tcp-rate", "rate-bytes", "volume"],
-            "bucket",
-            "Sanhaji et al. 2015, section III.C (bucket); draft-briscoe-conex-re-ecn-motiv-03, appendix B; Zhang et al. 2011, section III.B",
-            "How congestion is charged. bucket: one for all of a user's reports, with a drop function (ConEx). Of re-ECN: tcp-rate: a flow is \
-             paid a second a second, and pays for each report the time that TCP would have needed since the last one. rate-bytes: it \
-             is paid bytes at TCP's rate, and pays each packet. volume: a user pays the bytes of reports and credit.",
-        ),
-        word(
-            "harshness",
-            &["strict", "mild", "soft"],
-            "mild",
-            FIGURE_6,
-            "The share of packets that is dropped, by the level: strict: all from 0 on; mild, soft: a share that rises from 0 at level \
-             0 to all at a debt of a tenth of the depth, or of the depth.",
-        ),
-        word(
-            "charge",
-            &["arrival", "pass"],
-            "arrival",
-            "Sanhaji et al. 2015, section III.C, taken literally",
-            "Whether a report is charged when it arrives, or only if it goes on unharmed.",
-        ),
-        word(
-            "floor",
-            &["none", "end"],
-            "none",
-            FIGURE_6,
-            "How deep the debt may become: without end, or to where everything is dropped.",
-        ),
-        Param {
-            name: "level",
-            ty: Type::Number,
-            default: Fallback::Text("1"),
-            range: Range { min: 0.0, closed: true, max: 1.0 },
-            source: "not given by the documents",
-            doc: "The share of the bucket that is full at first.",
-        },
-        word(
-            "action",
-            &["drop", "class", "mark", "drop-one", "drop-while-empty", "block", "probability"],
-            "drop",
-            "RFC 7713 section 5.4.3; draft-briscoe-conex-re-ecn-motiv-03, appendix B",
-            "What is done to packets that are picked: drop, give them a traffic class, or mark them (what cannot be marked is dropped). With re-ECN's \
-             rules also: drop the packet alone that takes the level below zero (drop-one, as drop is there); all while it is below; block all from \
-             then on; drop the share that goes beyond TCP's rate while it is below. class and mark pick all while it is below.",
-        ),
-        CLASS,
-        word(
-            "credit",
-            &["free", "charged"],
-            "free",
-            "Sanhaji et al. 2015, table I; charged: draft-briscoe-conex-policing-01 section 3.11",
-            "Whether Credit costs as much as a report.",
-        ),
-        word(
-            "cancelled",
-            &["charged", "free"],
-            "charged",
-            "draft-briscoe-conex-re-ecn-motiv-03, appendix B",
-            "What 11 with RE = 0 is, on a policer behind a queue that marks: a report that met congestion, which is charged, or a \
-             marked packet of RFC 3168, which is not ConEx.",
-        ),
-        word(
-            "legacy",
-            &["pass", "police"],
-            "pass",
-            "RFC 6789 section 5",
-            "Whether packets that are not ConEx go on untouched, or are picked like the user's others; they cost nothing.",
-        ),
-        ENCODING,
-        Param {
-            name: "scope",
-            ty: Type::Choice(&["flow", "user", "customer"]),
-            default: Fallback::Absent("flow with the rules by rate, user with volume"),
-            range: Range::ANY,
-            source: "Zhang et al. 2011, section III.B",
-            doc: "Whose a bucket is: each flow's, each user's, or one for all who cross a copy of the stage: with per = \"group\" or \"5 users\" a \
-                  customer is so many users.",
-        },
-        Param {
-            name: "factor",
-            ty: Type::Number,
-            default: Fallback::Absent("1 with the rules by rate"),
-            range: Range::POSITIVE,
-            source: MOTIV,
-            doc: "What a flow may have in proportion to TCP, r.",
-        },
-        Param {
-            name: "k",
-            ty: Type::Number,
-            default: Fallback::Absent("1.2247, the root of 3/2, with the rules by rate"),
-            range: Range::POSITIVE,
-            source: "draft-briscoe-conex-re-ecn-motiv-03, appendix B.2: at most the root of 3/2; with delayed ACKs the root of 3/4",
-            doc: "The constant of TCP's rate, k s / (T sqrt(p)).",
-        },
-        Param {
-            name: "start",
-            ty: Type::Duration,
-            default: Fallback::Absent("20 s with rule tcp-rate"),
-            range: Range::NOT_NEGATIVE,
-            source: "our choice; more than 3.5 T / k, which the first packets of every flow cost",
-            doc: "Seconds in a flow's bucket at first.",
-        },
-        Param {
-            name: "most",
-            ty: Type::Duration,
-            default: Fallback::Absent("400 s with rule tcp-rate"),
-            range: Range::POSITIVE,
-            source: "our choice; 1.5 sqrt(N) T / k and more, for the longest spacing N of reports",
-            doc: "Seconds that a bucket holds, and how deep its debt may become.",
-        },
-        Param {
-            name: "event_merge",
-            ty: Type::Flag,
-            default: Fallback::Absent("true with rule tcp-rate"),
-            range: Range::ANY,
-            source: "our choice: TCP answers once a round trip (RFC 3168 section 6.1.2); false is the draft's",
-            doc: "Charge once a round trip: further reports in it count as packets, and are paid with the next one.",
-        },
-        Param {
-            name: "rtt",
-            ty: Type::Duration,
-            default: Fallback::Absent("1 s until it is known, with the rules by rate"),
-            range: Range::POSITIVE,
-            source: "RFC 6298 section 2.1",
-            doc: "T of TCP's rate; with rtt_from what holds until that is known.",
-        },
-        Param {
-            name: "rtt_from",
-            ty: Type::Choice(&["given", "base", "handshake", "srtt", "report"]),
-            default: Fallback::Absent("given where rtt is, else handshake"),
-            range: Range::ANY,
-            source: "Zhang et al. 2011, section III.B, leave it open",
-            doc: "Where T is from: the parameter rtt, the delays of the flow's path, its SYN (or SYN-ACK) and the next of its packets, what its sender \
-                  measures, or the round trip of reports that a congestion-controller before it has heard.",
-        },
-        Param {
-            name: "credit_rate",
-            ty: Type::RateOrPacketRate,
-            default: Fallback::Absent("no second bucket"),
-            range: Range::POSITIVE,
-            source: "draft-briscoe-conex-re-ecn-motiv-03, appendix B.1",
-            doc: "Tokens a second of a second bucket, for credit (FNE) alone; with rule volume.",
-        },
-        Param {
-            name: "credit_depth",
-            ty: Type::PacketsOrBytes,
-            default: Fallback::Absent("required beside credit_rate"),
-            range: Range::POSITIVE,
-            source: "draft-briscoe-conex-re-ecn-motiv-03, appendix B.1",
-            doc: "Tokens that the second bucket holds.",
-        },
-        Param {
-            name: "block_for",
-            ty: Type::Duration,
-            default: Fallback::Absent("for ever, with action block"),
-            range: Range::POSITIVE,
-            source: "Zhang et al. 2011, section III.B",
-            doc: "How long the owner of a bucket is blocked.",
-        },
-        Param {
-            name: "strangers",
-            ty: Type::Choice(&["together", "own"]),
-            default: Fallback::Absent("together with re-ECN's rules, by flow"),
-            range: Range::ANY,
-            source: "draft-briscoe-conex-re-ecn-motiv-03, appendix B.2",
-            doc: "Whether flows whose first packet is no credit share one bucket, or have one each.",
-        },
-        Param {
-            name: "idle",
-            ty: Type::Duration,
-            default: Fallback::Absent("60 s with re-ECN's rules, by flow"),
-            range: Range::POSITIVE,
-            source: "draft-wagner-conex-audit-02 section 2.2",
-            doc: "How long it remembers a silent flow.",
-        },
-    ],
+    params: Given::PARAMS,
     observables: &[
         Observable {
             name: "tokens",

@@ -7,13 +7,11 @@
 
 use std::collections::BTreeMap;
 
-use evenflow_base::schema::{
-    Fallback, Mechanism, Observable, Param, Problem, Range, Room, Traits, Type, Values,
-};
-use evenflow_base::{Duration, Ecn, Packet, Time};
+use evenflow_base::schema::{Mechanism, Observable, Problem, Room, Traits, Values};
+use evenflow_base::{Duration, Ecn, Heap, Packet, Time};
 
 use crate::Message;
-use crate::station::{Cx, Own, Owner, Pass, Station, To, Whose};
+use crate::station::{Cx, Kind, Own, Owner, Pass, Station, To, Whose};
 use crate::tunnel::Numbers;
 
 /// What the reporter says of one bearer. All counts are since the bearer's first packet.
@@ -37,21 +35,28 @@ pub struct Report {
     pub list: Vec<u16>,
 }
 
-/// The configuration.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Params {
-    /// The least time between two reports on a bearer, but for early ones.
-    pub every: Duration,
-    /// So much congestion is reported at once.
-    pub early: u64,
-    /// Whether reports list what was marked or lost.
-    pub list: bool,
-    /// Bytes of a report without a list.
-    pub size: u16,
-    /// The share of reports that get lost besides those that queues and links lose.
-    pub loss: f64,
-    /// Numbers after a missing one by which it is lost.
-    pub reordering: u32,
+params! {
+    /// Its parameters.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Params {
+        /// The time between two reports on a tunnel; none where nothing has come.
+        every: Duration = Duration, Text("200 ms"), Range::POSITIVE
+            => source: "Zhang et al. 2011 section III.B: once a round trip, or more seldom";
+        /// So many packets that were marked or lost are reported at once.
+        early: u64 = Integer, Text("32"), Range::FROM_ONE => source: "our choice: a burst of marks should not wait";
+        /// Whether reports list the numbers of what was marked or lost, 4 B each, so that the peer knows whose it
+        /// was.
+        list: bool = Flag, Text("true") => source: PAPER;
+        /// Bytes of a report without its list.
+        size: u16 = Bytes, Text("48 B"), Range::between(1.0, 1500.0)
+            => source: "our choice: headers of IPv4, UDP and GTP-U, and four counters of three bytes";
+        /// The share of reports that get lost, in addition to those that queues and links lose.
+        loss: f64 = Number, Text("0"), Range::between(0.0, 1.0)
+            => source: "our choice: what reports lose, apart from what ACKs lose";
+        /// How many numbers on a missing one is lost, not late.
+        reordering: u32 = Integer, Text("3"), Range::between(1.0, 1000.0)
+            => source: "RFC 5681 section 3.2: three duplicate acknowledgements";
+    }
 }
 
 /// Bytes of a number in the list.
@@ -133,19 +138,6 @@ impl CongestionReporter {
 }
 
 impl Station for CongestionReporter {
-    const TABLE: &'static Mechanism = &TABLE;
-
-    fn build(values: &Values, _owner: Owner) -> Result<CongestionReporter, Vec<Problem>> {
-        Ok(CongestionReporter::new(Params {
-            every: values.duration("every"),
-            early: values.number("early") as u64,
-            list: values.flag("list"),
-            size: values.number("size") as u16,
-            loss: values.number("loss"),
-            reordering: values.number("reordering") as u32,
-        }))
-    }
-
     fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
         if packet.is_of_stage() {
             return Pass::On;
@@ -210,6 +202,11 @@ impl Station for CongestionReporter {
         self.alarm(next, cx);
     }
 
+    fn heap_bytes(&self) -> u64 {
+        let of = |bearer: &Bearer| bearer.numbers.heap_bytes() + bearer.report.list.heap_bytes();
+        self.bearers.values().map(of).sum::<u64>() + self.bearers.heap_bytes()
+    }
+
     fn observe(&self, name: &str, _now: Time) -> Option<f64> {
         match name {
             "reports" => Some(self.reports as f64),
@@ -227,6 +224,14 @@ impl Station for CongestionReporter {
     }
 }
 
+impl Kind for CongestionReporter {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, _owner: Owner) -> Result<CongestionReporter, Vec<Problem>> {
+        Ok(CongestionReporter::new(Params::read(values)))
+    }
+}
+
 const PAPER: &str = "Zhang et al. 2011 section III.B, step 3";
 
 /// Its table.
@@ -239,56 +244,7 @@ pub static TABLE: Mechanism = Mechanism {
           to its peer, the congestion-controller behind the tunnel's ingress. It stands before the egress: the eNodeB of re-ECN's infrastructure mode. \
           Reports travel back along the path and may be lost like any packet.",
     source: PAPER,
-    params: &[
-        Param {
-            name: "every",
-            ty: Type::Duration,
-            default: Fallback::Text("200 ms"),
-            range: Range::POSITIVE,
-            source: "Zhang et al. 2011 section III.B: once a round trip, or more seldom",
-            doc: "The time between two reports on a tunnel; none where nothing has come.",
-        },
-        Param {
-            name: "early",
-            ty: Type::Integer,
-            default: Fallback::Text("32"),
-            range: Range::FROM_ONE,
-            source: "our choice: a burst of marks should not wait",
-            doc: "So many packets that were marked or lost are reported at once.",
-        },
-        Param {
-            name: "list",
-            ty: Type::Flag,
-            default: Fallback::Text("true"),
-            range: Range::ANY,
-            source: PAPER,
-            doc: "Whether reports list the numbers of what was marked or lost, 4 B each, so that the peer knows whose it was.",
-        },
-        Param {
-            name: "size",
-            ty: Type::Bytes,
-            default: Fallback::Text("48 B"),
-            range: Range { min: 1.0, closed: true, max: 1500.0 },
-            source: "our choice: headers of IPv4, UDP and GTP-U, and four counters of three bytes",
-            doc: "Bytes of a report without its list.",
-        },
-        Param {
-            name: "loss",
-            ty: Type::Number,
-            default: Fallback::Text("0"),
-            range: Range { min: 0.0, closed: true, max: 1.0 },
-            source: "our choice: what reports lose, apart from what ACKs lose",
-            doc: "The share of reports that get lost, besides those that queues and links lose.",
-        },
-        Param {
-            name: "reordering",
-            ty: Type::Integer,
-            default: Fallback::Text("3"),
-            range: Range { min: 1.0, closed: true, max: 1000.0 },
-            source: "RFC 5681 section 3.2: three duplicate acknowledgements",
-            doc: "How many numbers on a missing one is lost, not late.",
-        },
-    ],
+    params: Params::PARAMS,
     observables: &[
         Observable::new("reports", "packets", "Reports made."),
         Observable::new("reports_lost", "packets", "Those of them that loss has taken."),

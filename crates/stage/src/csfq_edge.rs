@@ -4,12 +4,10 @@
 //! The label is an exponential average whose constant is the gap itself, so it does not depend on packet sizes. One edge
 //! a *user*, not a flow, in Menth and Zeitler's use. A weight divides the label. The core is queue `csfq`.
 
-use evenflow_base::schema::{
-    Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Values,
-};
+use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Room, Values};
 use evenflow_base::{Duration, Packet, Time};
 
-use crate::station::{Cx, Owner, Pass, Station};
+use crate::station::{Cx, Kind, Owner, Pass, Station};
 
 /// Its configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,12 +43,6 @@ impl CsfqEdge {
 }
 
 impl Station for CsfqEdge {
-    const TABLE: &'static Mechanism = &TABLE;
-
-    fn build(values: &Values, owner: Owner) -> Result<CsfqEdge, Vec<Problem>> {
-        Ok(CsfqEdge::new(Params { memory: values.duration("memory"), weight: owner.weight }))
-    }
-
     /// Updates the estimate and writes it into the packet. The first packet's gap counts from the start of the run.
     #[inline]
     fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
@@ -72,6 +64,24 @@ impl Station for CsfqEdge {
     }
 }
 
+impl Kind for CsfqEdge {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, owner: Owner) -> Result<CsfqEdge, Vec<Problem>> {
+        Ok(CsfqEdge::new(Params { memory: Given::read(values).memory, weight: owner.weight }))
+    }
+}
+
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Given {
+        /// Averaging constant (K).
+        memory: Duration = Duration, Text("100 ms"), Range::POSITIVE
+            => source: "Menth and Zeitler 2018, section V-A";
+    }
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "csfq-edge",
@@ -80,14 +90,7 @@ pub static TABLE: Mechanism = Mechanism {
     title: "Edge of core-stateless fair queueing",
     doc: "Writes the estimated rate of the aggregate, divided by its weight, into each packet.",
     source: "Stoica, Shenker, Zhang 1998, equation 3",
-    params: &[Param {
-        name: "memory",
-        ty: Type::Duration,
-        default: Fallback::Text("100 ms"),
-        range: Range::POSITIVE,
-        source: "Menth and Zeitler 2018, section V-A",
-        doc: "Averaging constant (K).",
-    }],
+    params: Given::PARAMS,
     observables: &[Observable { name: "label", unit: "bit/s", doc: "Rate written into the last packet." }],
     counters: &[],
     deviations: &[Deviation {

@@ -8,13 +8,13 @@
 
 use std::collections::VecDeque;
 
-use evenflow_base::schema::{Mechanism, Problem, Value, Values};
-use evenflow_base::{Codepoint, Draw, Duration, Packet, Reason, Time};
+use evenflow_base::schema::{Mechanism, Problem, Values};
+use evenflow_base::{Codepoint, Duration, Heap, Packet, Reason, Stream, Time};
 
 use crate::Kept;
-use crate::auditor::{self, Auditor};
-use crate::congestion_policer::{class_problem, unit};
-use crate::station::{Cx, HeldPacket, Owner, Pass, Reads, Station};
+use crate::auditor::{self, ActionWord, AuditWord, Auditor, Given, RuleWord, Strangers};
+use crate::congestion_policer::{Encoding, class_problem, numbered, unit};
+use crate::station::{Cx, HeldPacket, Kind, Owner, Pass, Reads, Station};
 use crate::three_colour::Unit;
 
 /// The share to drop of Zhang et al. 2011 section III.B: (1 - rho) p - h.
@@ -58,11 +58,11 @@ pub struct Params {
     pub idle: Duration,
 }
 
-const RULES: [&str; 3] = ["paper", "strict", "negative-only"];
+const RULES: [RuleWord; 3] = [RuleWord::Paper, RuleWord::Strict, RuleWord::NegativeOnly];
 
 /// Whether `values` name one of these rules.
 pub fn is_named(values: &Values) -> bool {
-    matches!(values.get("rule"), Some(Value::Word(rule)) if RULES.contains(&rule.as_str()))
+    values.at(Given::rule).is_some_and(|rule| RULES.contains(&rule))
 }
 
 impl Params {
@@ -72,69 +72,72 @@ impl Params {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let class = |name: &str| classes.iter().position(|class| class == name).unwrap_or(0) as u8;
+        let given = Given::read(values);
         Ok(Params {
-            rule: match values.word("rule") {
-                "paper" => Rule::Paper { rho: values.maybe("rho"), weight: values.number("weight") },
-                "negative-only" => Rule::NegativeOnly,
+            rule: match given.rule {
+                RuleWord::Paper => Rule::Paper { rho: given.rho, weight: given.weight },
+                RuleWord::NegativeOnly => Rule::NegativeOnly,
                 _ => Rule::Strict,
             },
-            unit: values.get("allowance").and_then(unit).unwrap_or(Unit::Packets),
-            allowance: values.number("allowance"),
-            lag: Duration::from_seconds(values.maybe("delay").unwrap_or(0.0)),
-            class: (values.word("action") == "class").then(|| class(values.word("class"))),
-            together: values.word("strangers") == "together",
-            idle: values.duration("idle"),
+            unit: unit(&given.allowance).unwrap_or(Unit::Packets),
+            allowance: given.allowance.number().unwrap_or(0.0),
+            lag: Duration::from_seconds(given.delay.unwrap_or(0.0)),
+            class: (given.action == ActionWord::Class).then(|| numbered(given.class.as_deref(), classes)),
+            together: given.strangers == Strangers::Together,
+            idle: given.idle,
         })
     }
 }
 
 /// What is wrong with parameters together, whatever the rule; some may be missing.
 fn problems(values: &Values) -> Vec<Problem> {
-    let is = |name: &str, word: &str| values.get(name) == Some(&Value::Word(word.into()));
     let mut problems: Vec<Problem> = Vec::new();
-    if values.get("rho").is_some() && !is("rule", "paper") && values.get("rule").is_some() {
-        problems.push(("rho", "means nothing without rule = \"paper\"".into()));
+    let rule = values.at(Given::rule);
+    if values.has(Given::rho) && rule.is_some_and(|rule| rule != RuleWord::Paper) {
+        problems.push((Given::rho.name, "means nothing without rule = \"paper\"".into()));
     }
-    if !is_named(values) {
-        if values.get("cancelled").is_some() && !is("rule", "ratio") && values.get("rule").is_some() {
-            problems.push(("cancelled", "means nothing without rule = \"ratio\"".into()));
+    let Some(rule) = rule.filter(|rule| RULES.contains(rule)) else {
+        if values.has(Given::cancelled) && rule.is_some_and(|rule| rule != RuleWord::Ratio) {
+            problems.push((Given::cancelled.name, "means nothing without rule = \"ratio\"".into()));
         }
         return problems;
-    }
-    let rule = values.word("rule");
+    };
+    let rule = rule.word();
     let others = [
-        ("limit", "allowance"),
-        ("hold", "class"),
-        ("cancelled", "rule = \"ratio\""),
-        ("reordering_window", "delay"),
-        ("repair", "delay"),
+        (Given::limit.name, "allowance"),
+        (Given::hold.name, "class"),
+        (Given::cancelled.name, "rule = \"ratio\""),
+        (Given::reordering_window.name, "delay"),
+        (Given::repair.name, "delay"),
     ];
     for (name, instead) in others {
         if values.get(name).is_some() {
             problems.push((name, format!("means nothing with rule = \"{rule}\"; nearest: {instead}")));
         }
     }
-    if values.get("delay").is_none() {
+    if !values.has(Given::delay) {
         let why = format!(
             "is required beside rule = \"{rule}\": twice the longest round trip, for example \"600 ms\""
         );
-        problems.push(("delay", why));
+        problems.push((Given::delay.name, why));
     }
-    if is("action", "delay") {
-        problems.push(("action", format!("\"delay\" is not known to rule = \"{rule}\"; nearest: \"class\"")));
+    if values.is(Given::action, ActionWord::Delay) {
+        problems.push((
+            Given::action.name,
+            format!("\"delay\" is not known to rule = \"{rule}\"; nearest: \"class\""),
+        ));
     }
-    if is("audit", "loss") {
+    if values.is(Given::audit, AuditWord::Loss) {
         let why = format!(
             "\"loss\": rule = \"{rule}\" weighs marks against reports, and sees no losses; nearest: \"ecn\""
         );
-        problems.push(("audit", why));
+        problems.push((Given::audit.name, why));
     }
-    if is("encoding", "ipv6") {
+    if values.is(Given::encoding, Encoding::Ipv6) {
         let why = format!("\"ipv6\": rule = \"{rule}\" reads the codes of IPv4; nearest: rule = \"balance\"");
-        problems.push(("encoding", why));
+        problems.push((Given::encoding.name, why));
     }
-    problems.extend(class_problem(values));
+    problems.extend(class_problem(values, values.is(Given::action, ActionWord::Class)));
     problems
 }
 
@@ -200,7 +203,7 @@ impl Dropper {
     }
 
     /// Whether a packet of `flow` is picked. A number is drawn where a share is.
-    pub fn judge<D: Draw>(&mut self, packet: &Packet, flow: u64, now: Time, draws: &mut D) -> bool {
+    pub fn judge(&mut self, packet: &Packet, flow: u64, now: Time, draws: &mut Stream) -> bool {
         let codepoint = packet.codepoint();
         let Some(worth) = codepoint.worth() else { return false };
         let params = self.params;
@@ -299,21 +302,6 @@ pub enum Auditing {
 }
 
 impl Station for Auditing {
-    const TABLE: &'static Mechanism = &auditor::TABLE;
-
-    fn build(values: &Values, owner: Owner) -> Result<Auditing, Vec<Problem>> {
-        if is_named(values) {
-            return Params::new(values, owner.classes).map(|params| Auditing::Dropper(Dropper::new(params)));
-        }
-        let own = problems(values);
-        let built = Auditor::build(values, owner);
-        if own.is_empty() {
-            built.map(Auditing::Auditor)
-        } else {
-            Err([built.err().unwrap_or_default(), own].concat())
-        }
-    }
-
     #[inline]
     fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
         match self {
@@ -344,15 +332,37 @@ impl Station for Auditing {
         }
     }
 
+    fn heap_bytes(&self) -> u64 {
+        match self {
+            Auditing::Auditor(auditor) => auditor.heap_bytes(),
+            Auditing::Dropper(Dropper { flows, .. }) => {
+                flows.states().map(|account| account.late.heap_bytes()).sum::<u64>() + flows.heap_bytes()
+            }
+        }
+    }
+
     fn observe(&self, name: &str, now: Time) -> Option<f64> {
         match self {
             Auditing::Auditor(auditor) => auditor.observe(name, now),
             Auditing::Dropper(dropper) => dropper.observe(name),
         }
     }
+}
 
-    fn reads(values: &Values) -> Option<Reads> {
-        crate::congestion_policer::reads(values, is_named(values))
+impl Kind for Auditing {
+    const TABLE: &'static Mechanism = &auditor::TABLE;
+
+    fn build(values: &Values, owner: Owner) -> Result<Auditing, Vec<Problem>> {
+        if is_named(values) {
+            return Params::new(values, owner.classes).map(|params| Auditing::Dropper(Dropper::new(params)));
+        }
+        let own = problems(values);
+        let built = Auditor::build(values, owner);
+        if own.is_empty() {
+            built.map(Auditing::Auditor)
+        } else {
+            Err([built.err().unwrap_or_default(), own].concat())
+        }
     }
 
     fn classes_after(values: &Values, class: &str) -> Vec<String> {
@@ -361,6 +371,10 @@ impl Station for Auditing {
 
     fn classes_given(values: &Values) -> Vec<(&'static str, String)> {
         Auditor::classes_given(values)
+    }
+
+    fn reads(values: &Values) -> Option<Reads> {
+        crate::congestion_policer::reads(values, is_named(values))
     }
 
     fn problems(values: &Values) -> Vec<Problem> {
@@ -376,6 +390,8 @@ impl Station for Auditing {
 mod tests {
     use evenflow_base::packet::ip;
     use proptest::prelude::*;
+
+    use evenflow_base::schema::Value;
 
     use super::*;
     use crate::Stepper;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use evenflow_base::{Duration, Time};
+use evenflow_base::{Duration, Heap, Time};
 
 /// The end of the list of owners.
 const NONE: u32 = u32::MAX;
@@ -78,6 +78,16 @@ impl<T> Kept<T> {
     /// Owners and their states, in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
         self.places.iter().map(|(key, place)| (*key, &self.entries[*place as usize].state))
+    }
+
+    /// Bytes on the heap; what states own there is not in it.
+    pub fn heap_bytes(&self) -> u64 {
+        self.places.heap_bytes() + self.entries.heap_bytes() + self.free.heap_bytes()
+    }
+
+    /// The states, and those of places that are free.
+    pub fn states(&self) -> impl Iterator<Item = &T> {
+        self.entries.iter().map(|entry| &entry.state)
     }
 
     /// How many owners have a state.

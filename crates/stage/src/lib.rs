@@ -3,6 +3,9 @@
 //! Sans I/O: the instant, the randomness and whose packet it is are arguments; what a stage wants beside its verdict it asks for
 //! ([`Cx`]), and whoever moves packets does it.
 
+#[macro_use(params, words)]
+extern crate evenflow_base;
+
 pub mod activity_meter;
 pub mod auditor;
 pub mod bandwidth_manager;
@@ -42,7 +45,7 @@ pub use rate_meter::RateMeter;
 pub use rewriter::Rewriter;
 pub use shaper::Shaper;
 pub use station::{
-    Act, Cx, HeldPacket, Own, Owner, Pass, Reads, RoundTrip, Setting, Signal, Station, To, Whose,
+    Act, Cx, HeldPacket, Kind, Own, Owner, Pass, Reads, RoundTrip, Setting, Signal, Station, To, Whose,
 };
 pub use stepper::Stepper;
 pub use tunnel::{TunnelEgress, TunnelIngress};
@@ -60,24 +63,106 @@ pub enum Message {
 /// The places of the stages: variant, type, and what calls them by name.
 macro_rules! stages {
     ($($(#[$doc:meta])* $name:ident($stage:ty),)*) => {
-        /// A stage, dispatched statically.
-        #[derive(Clone, Debug)]
-        pub enum Stage {
+        stages!(@all {
             $($(#[$doc])* $name($stage),)*
-        }
+            /// One that is no part of this crate.
+            External(Box<dyn Station>),
+        });
 
         /// The tables of all stages.
-        pub static MECHANISMS: &[&Mechanism] = &[$(<$stage as Station>::TABLE,)*];
+        pub static MECHANISMS: &[&Mechanism] = &[$(<$stage as Kind>::TABLE,)*];
 
         impl Stage {
             /// The stage called `kind`.
             pub fn build(kind: &str, values: &Values, owner: Owner) -> Result<Stage, Vec<Problem>> {
-                $(if kind == <$stage as Station>::TABLE.kind {
-                    return <$stage as Station>::build(values, owner).map(Stage::$name);
+                $(if kind == <$stage as Kind>::TABLE.kind {
+                    return <$stage as Kind>::build(values, owner).map(Stage::$name);
                 })*
                 panic!("no stage is called {kind}")
             }
+        }
 
+        /// See [`Kind::needs_windows`].
+        pub fn needs_windows(kind: &str, values: &Values) -> bool {
+            $(if kind == <$stage as Kind>::TABLE.kind {
+                return <$stage as Kind>::needs_windows(values);
+            })*
+            panic!("no stage is called {kind}")
+        }
+
+        /// See [`Kind::classes_after`].
+        pub fn classes_after(kind: &str, values: &Values, class: &str) -> Vec<String> {
+            $(if kind == <$stage as Kind>::TABLE.kind {
+                return <$stage as Kind>::classes_after(values, class);
+            })*
+            panic!("no stage is called {kind}")
+        }
+
+        /// The traffic classes that the stage called `kind` may give to packets, each with the parameter that names it, and the
+        /// words that such a parameter may have instead.
+        pub fn classes_given(kind: &str, values: &Values) -> (Vec<(&'static str, String)>, &'static [&'static str]) {
+            $(if kind == <$stage as Kind>::TABLE.kind {
+                return (<$stage as Kind>::classes_given(values), <$stage as Kind>::words_for_classes());
+            })*
+            panic!("no stage is called {kind}")
+        }
+
+        /// See [`Kind::buckets`].
+        pub fn buckets(kind: &str, values: &Values) -> &'static [&'static str] {
+            $(if kind == <$stage as Kind>::TABLE.kind {
+                return <$stage as Kind>::buckets(values);
+            })*
+            panic!("no stage is called {kind}")
+        }
+
+        /// See [`Kind::reads`].
+        pub fn reads(kind: &str, values: &Values) -> Option<Reads> {
+            $(if kind == <$stage as Kind>::TABLE.kind {
+                return <$stage as Kind>::reads(values);
+            })*
+            panic!("no stage is called {kind}")
+        }
+
+        /// See [`Kind::grows`].
+        pub fn grows(kind: &str, values: &Values) -> f64 {
+            $(if kind == <$stage as Kind>::TABLE.kind {
+                return <$stage as Kind>::grows(values);
+            })*
+            panic!("no stage is called {kind}")
+        }
+
+        /// See [`Kind::shows`].
+        pub fn shows(kind: &str, values: &Values, name: &str) -> bool {
+            $(if kind == <$stage as Kind>::TABLE.kind {
+                return <$stage as Kind>::shows(values, name);
+            })*
+            panic!("no stage is called {kind}")
+        }
+
+        /// See [`Kind::needs_round_trips`].
+        pub fn needs_round_trips(kind: &str, values: &Values) -> bool {
+            $(if kind == <$stage as Kind>::TABLE.kind {
+                return <$stage as Kind>::needs_round_trips(values);
+            })*
+            panic!("no stage is called {kind}")
+        }
+
+        /// See [`Kind::problems`].
+        pub fn check_partly(kind: &str, values: &Values) -> Vec<Problem> {
+            $(if kind == <$stage as Kind>::TABLE.kind {
+                return <$stage as Kind>::problems(values);
+            })*
+            Vec::new()
+        }
+    };
+    (@all { $($(#[$doc:meta])* $name:ident($stage:ty),)* }) => {
+        /// A stage, dispatched statically.
+        #[derive(Debug)]
+        pub enum Stage {
+            $($(#[$doc])* $name($stage),)*
+        }
+
+        impl Stage {
             /// See [`Station::forward`].
             #[inline]
             pub fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
@@ -110,83 +195,15 @@ macro_rules! stages {
                 match self { $(Stage::$name(stage) => stage.held(),)* }
             }
 
+            /// See [`Station::heap_bytes`].
+            pub fn heap_bytes(&self) -> u64 {
+                match self { $(Stage::$name(stage) => stage.heap_bytes(),)* }
+            }
+
             /// See [`Station::observe`].
             pub fn observe(&self, name: &str, now: Time) -> Option<f64> {
                 match self { $(Stage::$name(stage) => stage.observe(name, now),)* }
             }
-        }
-
-        /// See [`Station::needs_windows`].
-        pub fn needs_windows(kind: &str, values: &Values) -> bool {
-            $(if kind == <$stage as Station>::TABLE.kind {
-                return <$stage as Station>::needs_windows(values);
-            })*
-            panic!("no stage is called {kind}")
-        }
-
-        /// See [`Station::classes_after`].
-        pub fn classes_after(kind: &str, values: &Values, class: &str) -> Vec<String> {
-            $(if kind == <$stage as Station>::TABLE.kind {
-                return <$stage as Station>::classes_after(values, class);
-            })*
-            panic!("no stage is called {kind}")
-        }
-
-        /// The traffic classes that the stage called `kind` may give to packets, each with the parameter that names it, and the
-        /// words that such a parameter may have instead.
-        pub fn classes_given(kind: &str, values: &Values) -> (Vec<(&'static str, String)>, &'static [&'static str]) {
-            $(if kind == <$stage as Station>::TABLE.kind {
-                return (<$stage as Station>::classes_given(values), <$stage as Station>::words_for_classes());
-            })*
-            panic!("no stage is called {kind}")
-        }
-
-        /// See [`Station::buckets`].
-        pub fn buckets(kind: &str, values: &Values) -> &'static [&'static str] {
-            $(if kind == <$stage as Station>::TABLE.kind {
-                return <$stage as Station>::buckets(values);
-            })*
-            panic!("no stage is called {kind}")
-        }
-
-        /// See [`Station::reads`].
-        pub fn reads(kind: &str, values: &Values) -> Option<Reads> {
-            $(if kind == <$stage as Station>::TABLE.kind {
-                return <$stage as Station>::reads(values);
-            })*
-            panic!("no stage is called {kind}")
-        }
-
-        /// See [`Station::grows`].
-        pub fn grows(kind: &str, values: &Values) -> f64 {
-            $(if kind == <$stage as Station>::TABLE.kind {
-                return <$stage as Station>::grows(values);
-            })*
-            panic!("no stage is called {kind}")
-        }
-
-        /// See [`Station::shows`].
-        pub fn shows(kind: &str, values: &Values, name: &str) -> bool {
-            $(if kind == <$stage as Station>::TABLE.kind {
-                return <$stage as Station>::shows(values, name);
-            })*
-            panic!("no stage is called {kind}")
-        }
-
-        /// See [`Station::needs_round_trips`].
-        pub fn needs_round_trips(kind: &str, values: &Values) -> bool {
-            $(if kind == <$stage as Station>::TABLE.kind {
-                return <$stage as Station>::needs_round_trips(values);
-            })*
-            panic!("no stage is called {kind}")
-        }
-
-        /// See [`Station::problems`].
-        pub fn check_partly(kind: &str, values: &Values) -> Vec<Problem> {
-            $(if kind == <$stage as Station>::TABLE.kind {
-                return <$stage as Station>::problems(values);
-            })*
-            Vec::new()
         }
     };
 }

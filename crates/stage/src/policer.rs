@@ -6,12 +6,11 @@
 //! policer of two colours that routers and `tc` have. Not here: a shaper, which delays what comes too early; policing by congestion.
 
 use evenflow_base::bucket::too_deep;
-use evenflow_base::schema::{
-    Counter, Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Value, Values,
-};
+use evenflow_base::params::Key;
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Value, Values};
 use evenflow_base::{Packet, Rate, Reason, Time};
 
-use crate::station::{Cx, Owner, Pass, Station};
+use crate::station::{Cx, Kind, Owner, Pass, Station};
 use crate::three_colour::{Beyond, Colour, Meter, Profile, Unit};
 
 /// What becomes of packets of a colour.
@@ -41,10 +40,10 @@ pub struct Params {
 }
 
 /// The parameters that say what becomes of a colour.
-const FATES: [&str; 3] = ["green", "yellow", "red"];
+const FATES: [Key<String>; 3] = [Given::green, Given::yellow, Given::red];
 /// Those that say which classes are of a colour already.
-const BEFORE: [(&str, Colour); 2] =
-    [("precoloured_yellow", Colour::Yellow), ("precoloured_red", Colour::Red)];
+const BEFORE: [(Key<Option<Vec<String>>>, Colour); 2] =
+    [(Given::precoloured_yellow, Colour::Yellow), (Given::precoloured_red, Colour::Red)];
 
 impl Params {
     /// From decoded values.
@@ -53,27 +52,28 @@ impl Params {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let profile = |rate: &str, burst: &str| Profile {
-            rate: values.number(rate),
-            burst: values.number(burst) as u64,
+        let given = Given::read(values);
+        let profile = |rate: &Value, burst: &Value| Profile {
+            rate: rate.number().unwrap_or(0.0),
+            burst: burst.number().unwrap_or(0.0) as u64,
         };
-        let beyond = match values.get("peak_rate") {
-            Some(_) => Beyond::Peak(profile("peak_rate", "peak_burst")),
-            None => Beyond::Excess(values.maybe("excess_burst").unwrap_or(0.0) as u64),
+        let beyond = match (&given.peak_rate, &given.peak_burst, &given.excess_burst) {
+            (Some(rate), Some(burst), _) => Beyond::Peak(profile(rate, burst)),
+            (_, _, excess) => Beyond::Excess(excess.as_ref().and_then(Value::number).unwrap_or(0.0) as u64),
         };
         let number = |name: &str| classes.iter().position(|class| class == name);
-        let fate = |name: &str| match values.word(name) {
+        let fate = |key: Key<String>| match values.read(key).as_str() {
             "pass" => Fate::Pass,
             "drop" => Fate::Drop,
             class => number(class).map_or(Fate::Pass, |class| Fate::Class(class as u8)),
         };
         let colour = |class: &String| {
-            let named = BEFORE.iter().find(|(list, _)| listed(values, list).contains(class));
-            named.map_or(Colour::Green, |(_, colour)| *colour)
+            let named = BEFORE.into_iter().find(|(list, _)| listed(values, *list).contains(class));
+            named.map_or(Colour::Green, |(_, colour)| colour)
         };
         Ok(Params {
-            unit: unit(values.get("rate")).unwrap_or(Unit::Bytes),
-            committed: profile("rate", "burst"),
+            unit: unit(Some(&given.rate)).unwrap_or(Unit::Bytes),
+            committed: profile(&given.rate, &given.burst),
             beyond,
             fates: FATES.map(fate),
             before: classes.iter().map(colour).collect(),
@@ -89,19 +89,17 @@ fn unit(value: Option<&Value>) -> Option<Unit> {
     }
 }
 
-fn listed<'a>(values: &'a Values, name: &str) -> &'a [String] {
-    match values.get(name) {
-        Some(Value::Names(names)) => names,
-        _ => &[],
-    }
+fn listed(values: &Values, key: Key<Option<Vec<String>>>) -> Vec<String> {
+    values.at(key).unwrap_or_default()
 }
 
 /// What is wrong with parameters together; some of them may be missing.
 fn problems(values: &Values) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
     let counts = |unit: Unit| if unit == Unit::Packets { "packets" } else { "bytes" };
-    let own = unit(values.get("rate"));
-    for name in ["burst", "excess_burst", "peak_rate", "peak_burst"] {
+    let own = unit(values.raw(Given::rate));
+    let others = [Given::excess_burst, Given::peak_rate, Given::peak_burst];
+    for name in std::iter::once(Given::burst.name).chain(others.map(|key| key.name)) {
         if let (Some(own), Some(other)) = (own, unit(values.get(name)))
             && own != other
         {
@@ -112,43 +110,49 @@ fn problems(values: &Values) -> Vec<Problem> {
             ));
         }
     }
-    let same = |name| unit(values.get(name)) == own;
-    if let (Some(rate), Some(peak)) = (values.maybe("rate"), values.maybe("peak_rate"))
-        && peak < rate
-        && same("peak_rate")
+    let number = |value: Option<&Value>| value.and_then(Value::number);
+    let (rate, peak) = (values.raw(Given::rate), values.raw(Given::peak_rate));
+    if let (Some(rate), Some(peak_rate)) = (number(rate), number(peak))
+        && peak_rate < rate
+        && unit(peak) == own
     {
         let of = if own == Some(Unit::Packets) { "packets/s" } else { "bit/s" };
-        problems.push(("peak_rate", format!("must be at least rate: {peak} {of} is less than {rate} {of}")));
+        problems.push((
+            Given::peak_rate.name,
+            format!("must be at least rate: {peak_rate} {of} is less than {rate} {of}"),
+        ));
     }
-    match (values.get("peak_rate"), values.get("peak_burst")) {
+    match (peak, values.raw(Given::peak_burst)) {
         (Some(_), None) => {
             problems.push((
-                "peak_burst",
+                Given::peak_burst.name,
                 "is required beside peak_rate: bytes or packets, for example \"30 kB\"".into(),
             ));
         }
-        (None, Some(_)) => problems.push(("peak_burst", "means nothing without peak_rate".into())),
+        (None, Some(_)) => problems.push((Given::peak_burst.name, "means nothing without peak_rate".into())),
         _ => {}
     }
-    if values.get("peak_rate").is_some() && values.get("excess_burst").is_some() {
+    if peak.is_some() && values.has(Given::excess_burst) {
         let why = "stands beside peak_rate; give one of the two (RFC 2697 has an excess burst, RFC 2698 a peak rate)";
-        problems.push(("excess_burst", why.into()));
+        problems.push((Given::excess_burst.name, why.into()));
     }
-    for (rate, burst) in [("rate", "burst"), ("rate", "excess_burst"), ("peak_rate", "peak_burst")] {
-        if let (Some(Value::Rate(rate)), Some(Value::Bytes(burst_size))) =
-            (values.get(rate), values.get(burst))
-        {
+    let (committed, excess) = (values.raw(Given::rate), Given::excess_burst.name);
+    let peak_burst = Given::peak_burst.name;
+    for (rate, burst) in [(committed, Given::burst.name), (committed, excess), (peak, peak_burst)] {
+        let size = values.get(burst);
+        if let (Some(Value::Rate(rate)), Some(Value::Bytes(burst_size))) = (rate, size) {
             problems.extend(too_deep(Rate(*rate), *burst_size).map(|why| (burst, why)));
         }
-        if let (Some(Value::PacketRate(rate)), Some(Value::Packets(packets))) =
-            (values.get(rate), values.get(burst))
-        {
+        if let (Some(Value::PacketRate(rate)), Some(Value::Packets(packets))) = (rate, size) {
             problems.extend(too_deep(Rate(8.0 * rate), *packets).map(|why| (burst, why)));
         }
     }
-    for class in listed(values, "precoloured_red") {
-        if listed(values, "precoloured_yellow").contains(class) {
-            problems.push(("precoloured_red", format!("class \"{class}\" stands in precoloured_yellow too")));
+    for class in listed(values, Given::precoloured_red) {
+        if listed(values, Given::precoloured_yellow).contains(&class) {
+            problems.push((
+                Given::precoloured_red.name,
+                format!("class \"{class}\" stands in precoloured_yellow too"),
+            ));
         }
     }
     problems
@@ -175,12 +179,6 @@ impl Policer {
 }
 
 impl Station for Policer {
-    const TABLE: &'static Mechanism = &TABLE;
-
-    fn build(values: &Values, owner: Owner) -> Result<Policer, Vec<Problem>> {
-        Params::new(values, owner.classes).map(Policer::new)
-    }
-
     #[inline]
     fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
         const REASONS: [Reason; 3] = [Reason::PolicedGreen, Reason::PolicedYellow, Reason::PolicedRed];
@@ -209,35 +207,44 @@ impl Station for Policer {
             _ => None,
         }
     }
+}
+
+impl Kind for Policer {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, owner: Owner) -> Result<Policer, Vec<Problem>> {
+        Params::new(values, owner.classes).map(Policer::new)
+    }
 
     fn classes_after(values: &Values, class: &str) -> Vec<String> {
-        let named = BEFORE.iter().find(|(list, _)| listed(values, list).iter().any(|name| name == class));
-        let before = named.map_or(Colour::Green, |(_, colour)| *colour);
-        let beyond = ["peak_rate", "excess_burst"].iter().any(|name| values.get(name).is_some());
+        let named =
+            BEFORE.into_iter().find(|(list, _)| listed(values, *list).iter().any(|name| name == class));
+        let before = named.map_or(Colour::Green, |(_, colour)| colour);
+        let beyond = values.has(Given::peak_rate) || values.has(Given::excess_burst);
         let mut after: Vec<String> = Vec::new();
         for colour in Colour::ALL {
             // Without a second bucket only what arrives yellow is ever yellow, and then it is red.
             if colour < before || colour == Colour::Yellow && !beyond {
                 continue;
             }
-            let class = match values.word(FATES[colour as usize]) {
-                "pass" => class,
-                "drop" => continue,
+            let class = match values.read(FATES[colour as usize]) {
+                word if word == "pass" => class.to_owned(),
+                word if word == "drop" => continue,
                 other => other,
             };
-            if after.iter().all(|known| known != class) {
-                after.push(class.to_owned());
+            if after.iter().all(|known| *known != class) {
+                after.push(class);
             }
         }
         after
     }
 
     fn classes_given(values: &Values) -> Vec<(&'static str, String)> {
-        let of = |name: &&'static str| match values.get(name) {
-            Some(Value::Word(word)) if word != "pass" && word != "drop" => Some((*name, word.clone())),
-            _ => None,
+        let of = |key: Key<String>| {
+            let class = values.at(key).filter(|word| word != "pass" && word != "drop");
+            class.map(|class| (key.name, class))
         };
-        FATES.iter().filter_map(of).collect()
+        FATES.into_iter().filter_map(of).collect()
     }
 
     fn words_for_classes() -> &'static [&'static str] {
@@ -245,7 +252,7 @@ impl Station for Policer {
     }
 
     fn buckets(_values: &Values) -> &'static [&'static str] {
-        &["burst", "excess_burst", "peak_burst"]
+        &[Given::burst.name, Given::excess_burst.name, Given::peak_burst.name]
     }
 
     fn problems(values: &Values) -> Vec<Problem> {
@@ -257,8 +264,34 @@ const SRTCM: &str = "RFC 2697 section 2";
 const TRTCM: &str = "RFC 2698 section 2";
 const ROUTERS: &str = "what routers do, and tc's `police … drop`";
 
-const fn fate(name: &'static str, default: &'static str, doc: &'static str) -> Param {
-    Param { name, ty: Type::Name, default: Fallback::Text(default), range: Range::ANY, source: ROUTERS, doc }
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Debug)]
+    pub struct Given {
+        /// The committed rate, CIR, in bits or packets a second; bursts count bytes or packets accordingly.
+        rate: Value = RateOrPacketRate, Required, Range::POSITIVE => source: SRTCM;
+        /// The committed burst, CBS: the size of its bucket. All buckets start full.
+        burst: Value = PacketsOrBytes, Required, Range::FROM_ONE => source: SRTCM;
+        /// The excess burst, EBS: a second bucket, filled by what finds no room in the first.
+        excess_burst: Option<Value> = PacketsOrBytes, Absent("no yellow"), Range::FROM_ONE => source: SRTCM;
+        /// The peak rate, PIR, at least rate: a second bucket, filled at this rate. Packets beyond it are red.
+        peak_rate: Option<Value> = RateOrPacketRate, Absent("a single rate"), Range::POSITIVE => source: TRTCM;
+        /// The peak burst, PBS: what the bucket of the peak rate holds.
+        peak_burst: Option<Value> = PacketsOrBytes, Absent("required beside peak_rate"), Range::FROM_ONE
+            => source: TRTCM;
+        /// What happens to green packets: pass, drop, or the traffic class that they get.
+        green: String = Name, Text("pass") => source: ROUTERS;
+        /// The same for yellow packets.
+        yellow: String = Name, Text("pass") => source: ROUTERS;
+        /// The same for red packets.
+        red: String = Name, Text("drop") => source: ROUTERS;
+        /// Traffic classes of packets that arrive yellow and so never become green.
+        precoloured_yellow: Option<Vec<String>> = Names, Absent("none")
+            => source: "RFC 2697 section 3, RFC 2698 section 3: colour-aware mode";
+        /// Traffic classes of packets that arrive red and stay so.
+        precoloured_red: Option<Vec<String>> = Names, Absent("none; without either the policer is colour-blind")
+            => source: "RFC 2697 section 3, RFC 2698 section 3: colour-aware mode";
+    }
 }
 
 /// Its table.
@@ -270,71 +303,7 @@ pub static TABLE: Mechanism = Mechanism {
     doc: "Measures packets by token buckets and gives each a colour: green within rate and burst, yellow within the excess burst or the \
           peak rate, red beyond. Each colour passes, is dropped, or gets another traffic class. Nothing is delayed.",
     source: "RFC 2697 (single rate), RFC 2698 (two rates)",
-    params: &[
-        Param {
-            name: "rate",
-            ty: Type::RateOrPacketRate,
-            default: Fallback::Required,
-            range: Range::POSITIVE,
-            source: SRTCM,
-            doc: "The committed rate, CIR, in bits or packets a second; bursts count bytes or packets accordingly.",
-        },
-        Param {
-            name: "burst",
-            ty: Type::PacketsOrBytes,
-            default: Fallback::Required,
-            range: Range::FROM_ONE,
-            source: SRTCM,
-            doc: "The committed burst, CBS: what its bucket holds; at first all are full.",
-        },
-        Param {
-            name: "excess_burst",
-            ty: Type::PacketsOrBytes,
-            default: Fallback::Absent("no yellow"),
-            range: Range::FROM_ONE,
-            source: SRTCM,
-            doc: "The excess burst, EBS: a second bucket, filled by what finds no room in the first.",
-        },
-        Param {
-            name: "peak_rate",
-            ty: Type::RateOrPacketRate,
-            default: Fallback::Absent("a single rate"),
-            range: Range::POSITIVE,
-            source: TRTCM,
-            doc: "The peak rate, PIR, at least rate: a second bucket, filled at this rate. Packets beyond it are red.",
-        },
-        Param {
-            name: "peak_burst",
-            ty: Type::PacketsOrBytes,
-            default: Fallback::Absent("required beside peak_rate"),
-            range: Range::FROM_ONE,
-            source: TRTCM,
-            doc: "The peak burst, PBS: what the bucket of the peak rate holds.",
-        },
-        fate(
-            "green",
-            "pass",
-            "What becomes of green packets: pass, drop, or the traffic class that they get.",
-        ),
-        fate("yellow", "pass", "The same of yellow ones."),
-        fate("red", "drop", "The same of red ones."),
-        Param {
-            name: "precoloured_yellow",
-            ty: Type::Names,
-            default: Fallback::Absent("none"),
-            range: Range::ANY,
-            source: "RFC 2697 section 3, RFC 2698 section 3: colour-aware mode",
-            doc: "Traffic classes of packets that arrive yellow and so never become green.",
-        },
-        Param {
-            name: "precoloured_red",
-            ty: Type::Names,
-            default: Fallback::Absent("none; without either the policer is colour-blind"),
-            range: Range::ANY,
-            source: "RFC 2697 section 3, RFC 2698 section 3: colour-aware mode",
-            doc: "Traffic classes of packets that arrive red and stay so.",
-        },
-    ],
+    params: Given::PARAMS,
     observables: &[
         Observable { name: "green", unit: "packets", doc: "Packets that were green." },
         Observable { name: "yellow", unit: "packets", doc: "Packets that were yellow." },

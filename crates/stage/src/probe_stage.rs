@@ -6,12 +6,10 @@
 
 use std::collections::VecDeque;
 
-use evenflow_base::schema::{
-    Counter, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Traits, Type, Values, Ways,
-};
-use evenflow_base::{Duration, Ecn, Packet, Rate, Reason, Time};
+use evenflow_base::schema::{Counter, Mechanism, Observable, Problem, Room, Traits, Values, Ways};
+use evenflow_base::{Duration, Ecn, Heap, Packet, Rate, Reason, Time};
 
-use crate::station::{Cx, HeldPacket, Own, Owner, Pass, Setting, Signal, Station, To};
+use crate::station::{Cx, HeldPacket, Kind, Own, Owner, Pass, Setting, Signal, Station, To};
 use crate::{Kept, Message};
 
 /// What a probe says, there and back.
@@ -102,42 +100,6 @@ impl ProbeStage {
 }
 
 impl Station for ProbeStage {
-    const TABLE: &'static Mechanism = &TABLE;
-
-    fn build(values: &Values, _owner: Owner) -> Result<ProbeStage, Vec<Problem>> {
-        let set_at = values.maybe("set_at").map_or(Time::ZERO, Time::from_seconds);
-        let params = Params {
-            every: values.maybe("every").map(Duration::from_seconds),
-            size: values.number("size") as u16,
-            to: match values.word("to") {
-                "forward" => To::Forward,
-                "backward" => To::Backward,
-                _ => To::Peer,
-            },
-            answers: values.flag("answers"),
-            chatters: values.flag("chatters"),
-            hold: values.maybe("hold").map(Duration::from_seconds),
-            forgets: values.flag("forgets"),
-            drop_every: values.maybe("drop_every").unwrap_or(0.0) as u64,
-            mark_every: values.maybe("mark_every").unwrap_or(0.0) as u64,
-            set: values.rate("set_rate").map(|rate| (rate, set_at)),
-        };
-        Ok(ProbeStage {
-            params,
-            next_probe: Time::NEVER,
-            held: VecDeque::new(),
-            flows: Kept::new(values.maybe("idle").map(Duration::from_seconds)),
-            seen: [0; 2],
-            sent: 0,
-            received: 0,
-            answered: 0,
-            rtt: Duration::ZERO,
-            opened: 0,
-            closed: 0,
-            broken: 0,
-        })
-    }
-
     fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
         self.meet(packet, 0, cx)
     }
@@ -192,6 +154,10 @@ impl Station for ProbeStage {
         self.held.iter().copied().collect()
     }
 
+    fn heap_bytes(&self) -> u64 {
+        self.held.heap_bytes() + self.flows.heap_bytes()
+    }
+
     fn observe(&self, name: &str, _now: Time) -> Option<f64> {
         let count = match name {
             "seen_forward" => self.seen[0],
@@ -211,8 +177,70 @@ impl Station for ProbeStage {
     }
 }
 
-const fn param(name: &'static str, ty: Type, default: Fallback, range: Range, doc: &'static str) -> Param {
-    Param { name, ty, default, range, source: "a test", doc }
+impl Kind for ProbeStage {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, _owner: Owner) -> Result<ProbeStage, Vec<Problem>> {
+        let given = Given::read(values);
+        let set_at = given.set_at.map_or(Time::ZERO, Time::from_seconds);
+        let params = Params {
+            every: given.every,
+            size: given.size,
+            to: given.to,
+            answers: given.answers,
+            chatters: given.chatters,
+            hold: given.hold,
+            forgets: given.forgets,
+            drop_every: given.drop_every.unwrap_or(0),
+            mark_every: given.mark_every.unwrap_or(0),
+            set: given.set_rate.map(|rate| (rate, set_at)),
+        };
+        Ok(ProbeStage {
+            params,
+            next_probe: Time::NEVER,
+            held: VecDeque::new(),
+            flows: Kept::new(given.idle),
+            seen: [0; 2],
+            sent: 0,
+            received: 0,
+            answered: 0,
+            rtt: Duration::ZERO,
+            opened: 0,
+            closed: 0,
+            broken: 0,
+        })
+    }
+}
+
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Debug)]
+    pub struct Given {
+        /// Between two probes.
+        every: Option<Duration> = Duration, Absent("sends none"), Range::POSITIVE => source: "a test";
+        /// Bytes of a probe and an answer.
+        size: u16 = Bytes, Text("100 B"), Range::PACKET_SIZE => source: "a test";
+        /// Where its probes go.
+        to: To = To::TYPE, Text("peer") => source: "a test";
+        /// Answers those of its peer.
+        answers: bool = Flag, Text("true") => source: "a test";
+        /// Answers answers too.
+        chatters: bool = Flag, Text("false") => source: "a test";
+        /// Holds each packet so long.
+        hold: Option<Duration> = Duration, Absent("not at all"), Range::NOT_NEGATIVE => source: "a test";
+        /// Asks for no wake-up while it holds packets.
+        forgets: bool = Flag, Text("false") => source: "a test";
+        /// Drops the last of so many.
+        drop_every: Option<u64> = Integer, Absent("none"), Range::FROM_ONE => source: "a test";
+        /// Marks the last of so many.
+        mark_every: Option<u64> = Integer, Absent("none"), Range::FROM_ONE => source: "a test";
+        /// Rate of the link that it controls.
+        set_rate: Option<Rate> = Rate, Absent("none"), Range::POSITIVE => source: "a test";
+        /// When it sets that rate.
+        set_at: Option<f64> = Duration, Absent("at the start"), Range::NOT_NEGATIVE => source: "a test";
+        /// When it forgets a silent flow.
+        idle: Option<Duration> = Duration, Absent("never"), Range::POSITIVE => source: "a test";
+    }
 }
 
 /// Its table.
@@ -230,80 +258,7 @@ pub static TABLE: Mechanism = Mechanism {
     title: "Probe stage",
     doc: "Does what a stage may do, for tests: sends, answers, holds, drops, marks, sets a rate, counts.",
     source: "a test",
-    params: &[
-        param(
-            "every",
-            Type::Duration,
-            Fallback::Absent("sends none"),
-            Range::POSITIVE,
-            "Between two probes.",
-        ),
-        param(
-            "size",
-            Type::Bytes,
-            Fallback::Text("100 B"),
-            Range::PACKET_SIZE,
-            "Bytes of a probe and an answer.",
-        ),
-        param(
-            "to",
-            Type::Choice(&["peer", "forward", "backward"]),
-            Fallback::Text("peer"),
-            Range::ANY,
-            "Where its probes go.",
-        ),
-        param("answers", Type::Flag, Fallback::Text("true"), Range::ANY, "Answers those of its peer."),
-        param("chatters", Type::Flag, Fallback::Text("false"), Range::ANY, "Answers answers too."),
-        param(
-            "hold",
-            Type::Duration,
-            Fallback::Absent("not at all"),
-            Range::NOT_NEGATIVE,
-            "Holds each packet so long.",
-        ),
-        param(
-            "forgets",
-            Type::Flag,
-            Fallback::Text("false"),
-            Range::ANY,
-            "Asks for no wake-up while it holds packets.",
-        ),
-        param(
-            "drop_every",
-            Type::Integer,
-            Fallback::Absent("none"),
-            Range::FROM_ONE,
-            "Drops the last of so many.",
-        ),
-        param(
-            "mark_every",
-            Type::Integer,
-            Fallback::Absent("none"),
-            Range::FROM_ONE,
-            "Marks the last of so many.",
-        ),
-        param(
-            "set_rate",
-            Type::Rate,
-            Fallback::Absent("none"),
-            Range::POSITIVE,
-            "Rate of the link that it controls.",
-        ),
-        param(
-            "set_at",
-            Type::Duration,
-            Fallback::Absent("at the start"),
-            Range::NOT_NEGATIVE,
-            "When it sets that rate.",
-        ),
-        param(
-            "idle",
-            Type::Duration,
-            Fallback::Absent("never"),
-            Range::POSITIVE,
-            "When it forgets a silent flow.",
-        ),
-    ],
+    params: Given::PARAMS,
     observables: &[
         Observable::new("seen_forward", "packets", "Packets that crossed it forward."),
         Observable::new("seen_backward", "packets", "Packets that crossed it backward."),

@@ -3,27 +3,21 @@
 //!
 //! One parameter, the memory M: how far back, how smooth and how late the measurement is are all M.
 
-use evenflow_base::schema::{Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Values};
+use evenflow_base::schema::{Fallback, Mechanism, Observable, Param, Problem, Range, Room, Values};
 use evenflow_base::{Duration, Packet, Time};
 
-use crate::station::{Cx, Owner, Pass, Station};
+use crate::station::{Cx, Kind, Owner, Pass, Station};
 
 /// Beyond so many memories the weighted time equals M to the last bit of an f64: 1 - exp(-x) is 1 for x > 37.
 const SATURATED: f64 = 38.0;
 
-/// When the measurement begins (t0).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Start {
-    /// With the run.
-    Run,
-    /// With the first packet.
-    FirstPacket,
-}
-
-impl Start {
-    /// From a decoded word.
-    pub fn from_word(word: &str) -> Start {
-        if word == "first-packet" { Start::FirstPacket } else { Start::Run }
+words! {
+    /// When the measurement begins (t0).
+    pub enum Start {
+        /// With the run.
+        Run = "run",
+        /// With the first packet.
+        FirstPacket = "first-packet",
     }
 }
 
@@ -97,7 +91,7 @@ impl RateMeter {
 /// The parameters every meter of this kind has.
 pub(crate) const START: Param = Param {
     name: "start",
-    ty: Type::Choice(&["run", "first-packet"]),
+    ty: Start::TYPE,
     default: Fallback::Text("run"),
     range: Range::ANY,
     source: "Menth and Zeitler 2018, section IV-G: the activity advantage needs a meter that runs from the start",
@@ -105,12 +99,6 @@ pub(crate) const START: Param = Param {
 };
 
 impl Station for RateMeter {
-    const TABLE: &'static Mechanism = &TABLE;
-
-    fn build(values: &Values, _owner: Owner) -> Result<RateMeter, Vec<Problem>> {
-        Ok(RateMeter::new(values.duration("memory"), Start::from_word(values.word("start"))))
-    }
-
     #[inline]
     fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
         self.add(f64::from(packet.size), cx.now);
@@ -122,6 +110,27 @@ impl Station for RateMeter {
     }
 }
 
+impl Kind for RateMeter {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, _owner: Owner) -> Result<RateMeter, Vec<Problem>> {
+        let Given { memory, start } = Given::read(values);
+        Ok(RateMeter::new(memory, start))
+    }
+}
+
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Given {
+        /// How far back the meter looks.
+        memory: Duration = Duration, Text("0.5 s"), Range::POSITIVE
+            => source: "Menth and Zeitler 2018, section IV-G5";
+        /// See [`START`].
+        start: Start = START;
+    }
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "rate-meter",
@@ -130,17 +139,7 @@ pub static TABLE: Mechanism = Mechanism {
     title: "Rate meter (TDRM-UTEMA)",
     doc: "Measures the rate of everything that passes and changes nothing.",
     source: "Menth and Hauser 2017; Menth and Zeitler 2018, equations 1 to 4",
-    params: &[
-        Param {
-            name: "memory",
-            ty: Type::Duration,
-            default: Fallback::Text("0.5 s"),
-            range: Range::POSITIVE,
-            source: "Menth and Zeitler 2018, section IV-G5",
-            doc: "How far back the meter looks.",
-        },
-        START,
-    ],
+    params: Given::PARAMS,
     observables: &[Observable { name: "rate", unit: "bit/s", doc: "Measured rate." }],
     counters: &[],
     deviations: &[],

@@ -7,11 +7,15 @@
 //! a user together; of the bucket of ConEx ([`crate::congestion_policer`]) it differs in who is charged for what, and in what follows.
 
 use evenflow_base::schema::{Mechanism, Problem, Type, Value, Values};
-use evenflow_base::{Codepoint, Draw, Duration, Packet, Reason, Time, flags};
+use evenflow_base::{Codepoint, Duration, Packet, Reason, Stream, Time, flags};
 
 use crate::Kept;
-use crate::congestion_policer::{self, CongestionPolicer, unit};
-use crate::station::{Cx, Owner, Pass, Reads, RoundTrip, Station};
+use crate::congestion_policer::RuleWord::{self, RateBytes, TcpRate, Volume};
+use crate::congestion_policer::{
+    self, ActionWord, Cancelled, Charge, CongestionPolicer, CreditCost, Encoding, Floor, Given, Harshness,
+    Legacy, RttFrom, Scope, Strangers, numbered, unit,
+};
+use crate::station::{Cx, Kind, Owner, Pass, Reads, RoundTrip, Station};
 use crate::three_colour::Unit;
 
 /// TCP's rate: k s / (T sqrt(p)) bytes a second (Zhang et al. 2011 section III.B; Mathis et al. 1997).
@@ -64,17 +68,6 @@ pub enum Rule {
     },
 }
 
-/// Who has a bucket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// Each flow.
-    Flow,
-    /// Each user.
-    User,
-    /// All whose packets cross this copy of the stage.
-    Customer,
-}
-
 /// What is done when tokens are used up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sanction {
@@ -90,21 +83,6 @@ pub enum Sanction {
     Class(u8),
     /// They get a congestion mark, as long as it is.
     Mark,
-}
-
-/// Where the round-trip time is from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RttFrom {
-    /// It is given.
-    Given,
-    /// The delays of the flow's path.
-    Base,
-    /// From a flow's SYN, or SYN-ACK where its receiver opens it, to the next of its packets that comes this way.
-    Handshake,
-    /// What its sender measures.
-    Srtt,
-    /// What a congestion controller before it has written beside the outer header: the round trip of reports.
-    Report,
 }
 
 /// The configuration.
@@ -144,69 +122,52 @@ impl Params {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let is = |name: &str, word: &str| values.get(name) == Some(&Value::Word(word.into()));
-        let maybe = |name: &str, default: f64| values.maybe(name).unwrap_or(default);
-        let by_rate = !is("rule", "volume");
-        let rule = if is("rule", "tcp-rate") {
+        let given = Given::read(values);
+        let number = |value: &Option<Value>| value.as_ref().and_then(Value::number);
+        let depth = number(&given.depth).unwrap_or(0.0);
+        let by_rate = given.rule != Volume;
+        let rule = if given.rule == TcpRate {
             Rule::TcpRate {
-                start: maybe("start", START),
-                depth: maybe("most", MOST),
-                merge: values.get("event_merge") != Some(&Value::Flag(false)),
+                start: given.start.unwrap_or(START),
+                depth: given.most.unwrap_or(MOST),
+                merge: given.event_merge != Some(false),
             }
         } else if by_rate {
-            Rule::RateBytes { depth: maybe("depth", 0.0) }
+            Rule::RateBytes { depth }
         } else {
-            let unit = values.get("rate").and_then(unit).unwrap_or(Unit::Bytes);
+            let unit = given.rate.as_ref().and_then(unit).unwrap_or(Unit::Bytes);
             let of = |rate: f64| if unit == Unit::Bytes { rate / 8.0 } else { rate };
-            let depth = maybe("depth", 0.0);
-            let credit = values.maybe("credit_rate").zip(values.maybe("credit_depth"));
+            let credit = number(&given.credit_rate).zip(number(&given.credit_depth));
             Rule::Volume {
                 unit,
-                rate: of(maybe("rate", 0.0)),
+                rate: of(number(&given.rate).unwrap_or(0.0)),
                 depth,
-                level: values.number("level") * depth,
+                level: given.level * depth,
                 credit: credit.map(|(rate, depth)| (of(rate), depth)),
             }
         };
-        let scope = match values.get("scope") {
-            Some(Value::Word(word)) if word == "flow" => Scope::Flow,
-            Some(Value::Word(word)) if word == "user" => Scope::User,
-            Some(_) => Scope::Customer,
-            None => {
-                if by_rate {
-                    Scope::Flow
-                } else {
-                    Scope::User
-                }
-            }
-        };
-        let class = |name: &str| classes.iter().position(|class| class == name).unwrap_or(0) as u8;
+        let scope = given.scope.unwrap_or(if by_rate { Scope::Flow } else { Scope::User });
         Ok(Params {
             rule,
             scope,
-            sanction: match values.word("action") {
-                "drop-while-empty" => Sanction::DropWhileEmpty,
-                "block" => Sanction::Block(values.maybe("block_for").map_or(FOREVER, Duration::from_seconds)),
-                "probability" => Sanction::Probability,
-                "class" => Sanction::Class(class(values.word("class"))),
-                "mark" => Sanction::Mark,
-                _ => Sanction::DropOne,
+            sanction: match given.action {
+                ActionWord::DropWhileEmpty => Sanction::DropWhileEmpty,
+                ActionWord::Block => Sanction::Block(given.block_for.unwrap_or(FOREVER)),
+                ActionWord::Probability => Sanction::Probability,
+                ActionWord::Class => Sanction::Class(numbered(given.class.as_deref(), classes)),
+                ActionWord::Mark => Sanction::Mark,
+                ActionWord::Drop | ActionWord::DropOne => Sanction::DropOne,
             },
-            factor: maybe("factor", 1.0),
-            k: maybe("k", K),
-            rtt_from: match values.get("rtt_from") {
-                Some(Value::Word(word)) if word == "base" => RttFrom::Base,
-                Some(Value::Word(word)) if word == "srtt" => RttFrom::Srtt,
-                Some(Value::Word(word)) if word == "given" => RttFrom::Given,
-                Some(Value::Word(word)) if word == "report" => RttFrom::Report,
-                Some(_) => RttFrom::Handshake,
-                None if values.get("rtt").is_some() => RttFrom::Given,
+            factor: given.factor.unwrap_or(1.0),
+            k: given.k.unwrap_or(K),
+            rtt_from: given.rtt_from.unwrap_or(match given.rtt {
+                Some(_) => RttFrom::Given,
                 None => RttFrom::Handshake,
-            },
-            rtt: Duration::from_seconds(maybe("rtt", RTT)),
-            together: !is("strangers", "own"),
-            legacy: is("legacy", "police"),
-            idle: Duration::from_seconds(maybe("idle", IDLE)),
+            }),
+            rtt: Duration::from_seconds(given.rtt.unwrap_or(RTT)),
+            together: given.strangers != Some(Strangers::Own),
+            legacy: given.legacy == Legacy::Police,
+            idle: Duration::from_seconds(given.idle.unwrap_or(IDLE)),
         })
     }
 }
@@ -218,156 +179,148 @@ const IDLE: f64 = 60.0;
 /// Longer than any run.
 const FOREVER: Duration = Duration(u64::MAX);
 
-/// Parameters that mean something with some rules alone, and these.
-const ONLY: [(&str, &[&str]); 12] = [
-    ("start", &["tcp-rate"]),
-    ("most", &["tcp-rate"]),
-    ("event_merge", &["tcp-rate"]),
-    ("factor", &["tcp-rate", "rate-bytes"]),
-    ("k", &["tcp-rate", "rate-bytes"]),
-    ("rtt", &["tcp-rate", "rate-bytes"]),
-    ("rtt_from", &["tcp-rate", "rate-bytes"]),
-    ("credit_rate", &["volume"]),
-    ("credit_depth", &["volume"]),
-    ("scope", RULES),
-    ("strangers", RULES),
-    ("idle", RULES),
+/// Parameters that belong to some rules only.
+const ONLY: [(&str, &[RuleWord]); 12] = [
+    (Given::start.name, &[TcpRate]),
+    (Given::most.name, &[TcpRate]),
+    (Given::event_merge.name, &[TcpRate]),
+    (Given::factor.name, &[TcpRate, RateBytes]),
+    (Given::k.name, &[TcpRate, RateBytes]),
+    (Given::rtt.name, &[TcpRate, RateBytes]),
+    (Given::rtt_from.name, &[TcpRate, RateBytes]),
+    (Given::credit_rate.name, &[Volume]),
+    (Given::credit_depth.name, &[Volume]),
+    (Given::scope.name, RULES),
+    (Given::strangers.name, RULES),
+    (Given::idle.name, RULES),
 ];
-const RULES: &[&str] = &["tcp-rate", "rate-bytes", "volume"];
-/// Parameters of the bucket of ConEx alone, and what they are where they are not given.
+const RULES: &[RuleWord] = &[TcpRate, RateBytes, Volume];
+/// Parameters of the bucket of ConEx only, and their defaults.
 const BUCKET: [(&str, &str); 6] = [
-    ("harshness", "mild"),
-    ("charge", "arrival"),
-    ("floor", "none"),
-    ("credit", "free"),
-    ("cancelled", "charged"),
-    ("encoding", "ipv4"),
+    (Given::harshness.name, Harshness::Mild.word()),
+    (Given::charge.name, Charge::Arrival.word()),
+    (Given::floor.name, Floor::None.word()),
+    (Given::credit.name, CreditCost::Free.word()),
+    (Given::cancelled.name, Cancelled::Charged.word()),
+    (Given::encoding.name, Encoding::Ipv4.word()),
 ];
-/// Actions of these rules alone.
-const ACTIONS: [&str; 4] = ["drop-one", "drop-while-empty", "block", "probability"];
+/// Actions of these rules only.
+const ACTIONS: [ActionWord; 4] =
+    [ActionWord::DropOne, ActionWord::DropWhileEmpty, ActionWord::Block, ActionWord::Probability];
 
 /// Whether `values` name one of these rules.
 pub fn is_named(values: &Values) -> bool {
-    matches!(values.get("rule"), Some(Value::Word(rule)) if RULES.contains(&rule.as_str()))
+    values.at(Given::rule).is_some_and(|rule| RULES.contains(&rule))
 }
 
 /// What is wrong with parameters together, whatever the rule; some of them may be missing.
 pub fn problems(values: &Values) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
-    let word = |name: &str| match values.get(name) {
-        Some(Value::Word(word)) => word.as_str(),
-        _ => "",
-    };
-    let rule = word("rule");
-    let rules = |rules: &[&str]| {
-        let quoted: Vec<String> = rules.iter().map(|rule| format!("\"{rule}\"")).collect();
+    let (rule, action) = (values.at(Given::rule), values.at(Given::action));
+    let rules = |rules: &[RuleWord]| {
+        let quoted: Vec<String> = rules.iter().map(|rule| format!("\"{}\"", rule.word())).collect();
         quoted.join(" or ")
     };
     for (name, with) in ONLY {
-        if values.get(name).is_some() && !with.contains(&rule) && !rule.is_empty() {
+        if values.get(name).is_some() && rule.is_some_and(|rule| !with.contains(&rule)) {
             problems.push((name, format!("means nothing without rule = {}", rules(with))));
         }
     }
-    let named = RULES.contains(&rule);
-    if !named && ACTIONS.contains(&word("action")) {
+    let named = rule.filter(|rule| RULES.contains(rule));
+    if let Some(action) = action.filter(|action| named.is_none() && ACTIONS.contains(action)) {
         let why =
-            format!("\"{}\" needs a rule of re-ECN: {}; nearest: \"drop\"", word("action"), rules(RULES));
-        problems.push(("action", why));
+            format!("\"{}\" needs a rule of re-ECN: {}; nearest: \"drop\"", action.word(), rules(RULES));
+        problems.push((Given::action.name, why));
     }
-    let blocks = word("action") == "block";
-    if values.get("block_for").is_some() && !blocks {
-        problems.push(("block_for", "means nothing without action = \"block\"".into()));
+    if values.has(Given::block_for) && action != Some(ActionWord::Block) {
+        problems.push((Given::block_for.name, "means nothing without action = \"block\"".into()));
     }
-    if !named {
-        return problems;
-    }
+    let Some(rule) = named else { return problems };
+    let own = rule.word();
     for (name, default) in BUCKET {
-        if !word(name).is_empty() && word(name) != default {
-            problems.push((name, format!("means nothing with rule = \"{rule}\", only with \"bucket\"")));
+        if values.get(name).is_some_and(|value| !value.is_word(default)) {
+            problems.push((name, format!("means nothing with rule = \"{own}\", only with \"bucket\"")));
         }
     }
-    if rule != "volume" && values.maybe("level").is_some_and(|level| level != 1.0) {
-        let nearest = if rule == "tcp-rate" { "; nearest: start, in seconds" } else { "" };
-        problems
-            .push(("level", format!("means nothing with rule = \"{rule}\", only with \"volume\"{nearest}")));
-    }
-    for (name, least) in [("rate", "volume"), ("depth", "volume")] {
-        let useless = rule == "tcp-rate" || rule == "rate-bytes" && name == "rate";
-        if useless && values.get(name).is_some() {
-            let nearest = if name == "rate" {
-                "factor, which is tokens for one that TCP needs"
-            } else {
-                "most, in seconds"
-            };
-            problems.push((
-                name,
-                format!("means nothing with rule = \"{rule}\", only with \"{least}\"; nearest: {nearest}"),
-            ));
-        }
-    }
-    if rule == "rate-bytes" && values.get("depth").and_then(unit) == Some(Unit::Packets) {
+    if rule != Volume && values.at(Given::level).is_some_and(|level| level != 1.0) {
+        let nearest = if rule == TcpRate { "; nearest: start, in seconds" } else { "" };
         problems.push((
-            "depth",
+            Given::level.name,
+            format!("means nothing with rule = \"{own}\", only with \"volume\"{nearest}"),
+        ));
+    }
+    let (factor, most) = ("factor, which is tokens for one that TCP needs", "most, in seconds");
+    for (name, useless, nearest) in
+        [(Given::rate.name, rule != Volume, factor), (Given::depth.name, rule == TcpRate, most)]
+    {
+        if useless && values.get(name).is_some() {
+            let why =
+                format!("means nothing with rule = \"{own}\", only with \"volume\"; nearest: {nearest}");
+            problems.push((name, why));
+        }
+    }
+    if rule == RateBytes && values.raw(Given::depth).and_then(unit) == Some(Unit::Packets) {
+        problems.push((
+            Given::depth.name,
             "counts packets, but rule = \"rate-bytes\" pays for bytes: write \"60 kB\"".into(),
         ));
     }
-    if let (Some(rate), Some(depth)) = (values.get("credit_rate"), values.get("credit_depth"))
-        && let (Some(a), Some(b), Some(own)) = (unit(rate), unit(depth), values.get("rate").and_then(unit))
+    let credit = (values.raw(Given::credit_rate), values.raw(Given::credit_depth));
+    if let (Some(rate), Some(depth)) = credit
+        && let (Some(a), Some(b), Some(own)) =
+            (unit(rate), unit(depth), values.raw(Given::rate).and_then(unit))
         && (a != own || b != own)
     {
         let why = "must count what rate counts, packets or bytes, and so must credit_depth";
-        problems.push(("credit_rate", why.into()));
+        problems.push((Given::credit_rate.name, why.into()));
     }
-    if values.get("credit_rate").is_some() != values.get("credit_depth").is_some() {
-        let (missing, other) = if values.get("credit_rate").is_some() {
-            ("credit_depth", "credit_rate")
-        } else {
-            ("credit_rate", "credit_depth")
-        };
+    let (rate, depth) = (Given::credit_rate.name, Given::credit_depth.name);
+    if let Some((missing, other)) = match credit {
+        (Some(_), None) => Some((depth, rate)),
+        (None, Some(_)) => Some((rate, depth)),
+        _ => None,
+    } {
         problems.push((missing, format!("is required beside {other}: both make the bucket for credit")));
     }
-    if let (Some(start), Some(most)) = (values.maybe("start"), values.maybe("most").or(Some(MOST)))
-        && rule == "tcp-rate"
+    if let (Some(start), Some(most)) = (values.at(Given::start), values.at(Given::most).or(Some(MOST)))
+        && rule == TcpRate
         && start > most
     {
-        problems.push(("start", format!("{start} s is more than most, the {most} s that the bucket holds")));
+        problems.push((
+            Given::start.name,
+            format!("{start} s is more than most, the {most} s that the bucket holds"),
+        ));
     }
-    if rule != "rate-bytes" && word("action") == "probability" {
+    if rule != RateBytes && action == Some(ActionWord::Probability) {
         let why = format!(
-            "\"probability\" drops what goes beyond TCP's rate, which rule = \"{rule}\" does not measure; nearest: \"drop-while-empty\", or rule = \
+            "\"probability\" drops what goes beyond TCP's rate, which rule = \"{own}\" does not measure; nearest: \"drop-while-empty\", or rule = \
              \"rate-bytes\""
         );
-        problems.push(("action", why));
+        problems.push((Given::action.name, why));
     }
-    if rule != "volume" && matches!(word("scope"), "user" | "customer") && rule == "rate-bytes" {
+    if rule == RateBytes && values.at(Given::scope).is_some_and(|scope| scope != Scope::Flow) {
         let why = "rule = \"rate-bytes\" is by the rate of one TCP connection; nearest: rule = \"volume\"";
-        problems.push(("scope", why.into()));
+        problems.push((Given::scope.name, why.into()));
     }
-    for name in ["rtt"] {
-        if word("rtt_from") == "given" && values.get(name).is_none() {
-            problems.push((name, "is required beside rtt_from = \"given\"".into()));
-        }
+    if values.is(Given::rtt_from, RttFrom::Given) && !values.has(Given::rtt) {
+        problems.push((Given::rtt.name, "is required beside rtt_from = \"given\"".into()));
     }
     problems
 }
 
 /// What is required and missing, where everything that is there could be decoded.
 pub fn missing(values: &Values) -> Vec<Problem> {
-    let rule = match values.get("rule") {
-        Some(Value::Word(rule)) => rule.as_str(),
-        _ => "bucket",
-    };
-    let wanted: &[(&str, Type)] = match rule {
-        "tcp-rate" => &[],
-        "rate-bytes" => &[("depth", Type::Bytes)],
-        _ => &[("depth", Type::PacketsOrBytes), ("rate", Type::RateOrPacketRate)],
+    let (depth, rate) = (Given::depth.name, Given::rate.name);
+    let wanted: &[(&'static str, Type)] = match values.at(Given::rule) {
+        Some(TcpRate) => &[],
+        Some(RateBytes) => &[(depth, Type::Bytes)],
+        _ => &[(depth, Type::PacketsOrBytes), (rate, Type::RateOrPacketRate)],
     };
     let missing = wanted.iter().filter(|(name, _)| values.get(name).is_none());
     missing
         .map(|(name, ty)| {
             let (what, example) = ty.describe();
-            let name = if *name == "rate" { "rate" } else { "depth" };
-            (name, format!("is required: {what}, for example {example}"))
+            (*name, format!("is required: {what}, for example {example}"))
         })
         .collect()
 }
@@ -492,13 +445,13 @@ impl ReEcnPolicer {
 
     /// What becomes of a packet of `user` and `flow` at `now`. `known` are the round-trip times of its path, its sender and its tunnel, as far as
     /// they are known. A number is drawn where a share is dropped.
-    pub fn meet<D: Draw>(
+    pub fn meet(
         &mut self,
         packet: &mut Packet,
         (user, flow): (u32, u64),
         known: RoundTrip,
         now: Time,
-        draws: &mut D,
+        draws: &mut Stream,
     ) -> Pass {
         let params = self.params;
         let codepoint = packet.codepoint();
@@ -769,6 +722,10 @@ impl Account {
 }
 
 impl ReEcnPolicer {
+    fn heap_bytes(&self) -> u64 {
+        self.accounts.heap_bytes() + self.strangers.heap_bytes()
+    }
+
     fn observe(&self, name: &str, now: Time) -> Option<f64> {
         let counts = &self.counts;
         match name {
@@ -811,30 +768,6 @@ pub enum Policing {
 }
 
 impl Station for Policing {
-    const TABLE: &'static Mechanism = &congestion_policer::TABLE;
-
-    fn build(values: &Values, owner: Owner) -> Result<Policing, Vec<Problem>> {
-        let missing = missing(values);
-        if !missing.is_empty() {
-            return Err([missing, Policing::problems(values)].concat());
-        }
-        if is_named(values) {
-            // action = "class" cannot be built without its class.
-            if congestion_policer::class_problem(values).is_some() {
-                return Err(Policing::problems(values));
-            }
-            return Params::new(values, owner.classes)
-                .map(|params| Policing::ReEcn(Box::new(ReEcnPolicer::new(params))));
-        }
-        let other = problems(values);
-        let built = CongestionPolicer::build(values, owner);
-        if other.is_empty() {
-            built.map(Policing::Bucket)
-        } else {
-            Err([built.err().unwrap_or_default(), other].concat())
-        }
-    }
-
     #[inline]
     fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
         match self {
@@ -849,24 +782,44 @@ impl Station for Policing {
         }
     }
 
+    fn heap_bytes(&self) -> u64 {
+        match self {
+            Policing::Bucket(_) => 0,
+            Policing::ReEcn(policer) => size_of::<ReEcnPolicer>() as u64 + policer.heap_bytes(),
+        }
+    }
+
     fn observe(&self, name: &str, now: Time) -> Option<f64> {
         match self {
             Policing::Bucket(policer) => policer.observe(name, now),
             Policing::ReEcn(policer) => policer.observe(name, now),
         }
     }
+}
 
-    fn shows(values: &Values, name: &str) -> bool {
-        is_named(values) || !OBSERVABLES.contains(&name)
-    }
+impl Kind for Policing {
+    const TABLE: &'static Mechanism = &congestion_policer::TABLE;
 
-    fn needs_round_trips(values: &Values) -> bool {
-        is_named(values)
-            && matches!(values.get("rtt_from"), Some(Value::Word(word)) if word == "base" || word == "srtt")
-    }
-
-    fn reads(values: &Values) -> Option<Reads> {
-        congestion_policer::reads(values, is_named(values))
+    fn build(values: &Values, owner: Owner) -> Result<Policing, Vec<Problem>> {
+        let missing = missing(values);
+        if !missing.is_empty() {
+            return Err([missing, Policing::problems(values)].concat());
+        }
+        if is_named(values) {
+            // action = "class" cannot be built without its class.
+            if congestion_policer::class_problem(values, congestion_policer::classifies(values)).is_some() {
+                return Err(Policing::problems(values));
+            }
+            return Params::new(values, owner.classes)
+                .map(|params| Policing::ReEcn(Box::new(ReEcnPolicer::new(params))));
+        }
+        let other = problems(values);
+        let built = CongestionPolicer::build(values, owner);
+        if other.is_empty() {
+            built.map(Policing::Bucket)
+        } else {
+            Err([built.err().unwrap_or_default(), other].concat())
+        }
     }
 
     fn classes_after(values: &Values, class: &str) -> Vec<String> {
@@ -877,9 +830,21 @@ impl Station for Policing {
         CongestionPolicer::classes_given(values)
     }
 
+    fn reads(values: &Values) -> Option<Reads> {
+        congestion_policer::reads(values, is_named(values))
+    }
+
+    fn needs_round_trips(values: &Values) -> bool {
+        is_named(values) && matches!(values.at(Given::rtt_from), Some(RttFrom::Base | RttFrom::Srtt))
+    }
+
+    fn shows(values: &Values, name: &str) -> bool {
+        is_named(values) || !OBSERVABLES.contains(&name)
+    }
+
     fn problems(values: &Values) -> Vec<Problem> {
         if is_named(values) {
-            let class = congestion_policer::class_problem(values);
+            let class = congestion_policer::class_problem(values, congestion_policer::classifies(values));
             problems(values).into_iter().chain(class).collect()
         } else {
             [CongestionPolicer::problems(values), problems(values)].concat()

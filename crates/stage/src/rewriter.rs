@@ -4,23 +4,15 @@
 //! field has their packets dropped where others' are marked. Not here: sequence numbers, sizes, options, and a window that follows a
 //! measured round trip ([`crate::window_tuner`]).
 
+use evenflow_base::params::CODEPOINTS;
 use evenflow_base::schema::{
-    Counter, Deviation, Fallback, Mechanism, Nested, Observable, Param, Problem, Range, Room, Traits, Type,
-    Value, Values, Ways,
+    Counter, Deviation, Mechanism, Nested, Observable, Problem, Room, Traits, Values, Ways,
 };
 use evenflow_base::{Duration, Ecn, Packet, Reason, Time};
 
 use crate::Kept;
-use crate::station::{Cx, Owner, Pass, Station};
+use crate::station::{Cx, Kind, Owner, Pass, Station};
 use crate::windows::{self, Scales, field};
-
-/// The ECN codepoints, by their bits (RFC 3168 section 5).
-const CODEPOINTS: &[&str] = &["not-ect", "ect1", "ect0", "ce"];
-
-/// The codepoint called `word`.
-fn codepoint(word: &str) -> Ecn {
-    Ecn::of(CODEPOINTS.iter().position(|known| *known == word).unwrap_or(0) as u8)
-}
 
 /// What becomes of a receive window.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -59,62 +51,60 @@ impl Params {
     pub fn new(values: &Values, classes: &[String]) -> Result<Params, Vec<Problem>> {
         let number = |name: &String| classes.iter().position(|class| class == name);
         let mut problems: Vec<Problem> = Vec::new();
-        let both = |a: &'static str, b: &str| values.get(a).is_some() && values.get(b).is_some();
-        for (one, other) in [("ecn_map", "ecn"), ("max_window", "window")] {
-            if both(one, other) {
+        let given = Given::read(values);
+        let pairs = [(Given::ecn_map.name, Given::ecn.name), (Given::max_window.name, Given::window.name)];
+        for (one, other) in pairs {
+            if values.get(one).is_some() && values.get(other).is_some() {
                 problems.push((one, format!("stands beside {other}; give one of the two")));
             }
         }
-        const FIELDS: [&str; 6] = ["ecn", "ecn_map", "re", "class", "window", "max_window"];
+        const FIELDS: [&str; 6] = [
+            Given::ecn.name,
+            Given::ecn_map.name,
+            Given::re.name,
+            Given::class.name,
+            Given::window.name,
+            Given::max_window.name,
+        ];
         if FIELDS.iter().all(|field| values.get(field).is_none()) {
-            problems.push(("ecn", format!("nothing is rewritten: give one of {}", FIELDS.join(", "))));
+            problems
+                .push((Given::ecn.name, format!("nothing is rewritten: give one of {}", FIELDS.join(", "))));
         }
-        let (from, until) = (values.number("from"), values.maybe("until"));
+        let (from, until) = (given.from, given.until);
         if let Some(until) = until
             && until <= from
         {
-            problems.push(("until", format!("must be later than from: {until} s is not after {from} s")));
+            problems.push((
+                Given::until.name,
+                format!("must be later than from: {until} s is not after {from} s"),
+            ));
         }
         if !problems.is_empty() {
             return Err(problems);
         }
         let mut ecn = [0, 1, 2, 3].map(Ecn::of);
-        if let Some(Value::Word(word)) = values.get("ecn") {
-            ecn = [codepoint(word); 4];
+        if let Some(codepoint) = given.ecn {
+            ecn = [codepoint; 4];
         }
-        if let Some(Value::Table(map)) = values.get("ecn_map") {
-            for (old, new) in ecn.iter_mut().enumerate() {
-                if let Some(Value::Word(word)) = map.get(ECN_MAP.params[old].name) {
-                    *new = codepoint(word);
-                }
+        if let Some(EcnMap { not_ect, ect1, ect0, ce }) = given.ecn_map {
+            for (old, new) in ecn.iter_mut().zip([not_ect, ect1, ect0, ce]) {
+                *old = new.unwrap_or(*old);
             }
         }
-        let bytes = |name: &str| values.maybe(name).map(|bytes| bytes as u64);
         Ok(Params {
             ecn,
-            re: match values.get("re") {
-                Some(Value::Flag(flag)) => Some(*flag),
-                _ => None,
-            },
-            class: match values.get("class") {
-                Some(Value::Word(name)) => number(name).map(|class| class as u8),
-                _ => None,
-            },
-            window: bytes("window").map(Window::Set).or_else(|| bytes("max_window").map(Window::AtMost)),
-            of_class: match values.get("of_class") {
-                Some(Value::Names(names)) => {
-                    Some(classes.iter().map(|class| names.contains(class)).collect())
-                }
-                _ => None,
-            },
-            ways: match values.word("direction") {
-                "forward" => Ways::Forward,
-                "reverse" => Ways::Backward,
-                _ => Ways::Both,
+            re: given.re,
+            class: given.class.as_ref().and_then(number).map(|class| class as u8),
+            window: given.window.map(Window::Set).or_else(|| given.max_window.map(Window::AtMost)),
+            of_class: given.of_class.map(|names| classes.iter().map(|class| names.contains(class)).collect()),
+            ways: match given.direction {
+                Direction::Forward => Ways::Forward,
+                Direction::Reverse => Ways::Backward,
+                Direction::Both => Ways::Both,
             },
             from: Time::from_seconds(from),
             until: until.map_or(Time::NEVER, Time::from_seconds),
-            idle: values.duration("idle"),
+            idle: given.idle,
         })
     }
 }
@@ -174,18 +164,16 @@ impl Rewriter {
 }
 
 impl Station for Rewriter {
-    const TABLE: &'static Mechanism = &TABLE;
-
-    fn build(values: &Values, owner: Owner) -> Result<Rewriter, Vec<Problem>> {
-        Params::new(values, owner.classes).map(Rewriter::new)
-    }
-
     fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
         self.meet(packet, cx)
     }
 
     fn backward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
         self.meet(packet, cx)
+    }
+
+    fn heap_bytes(&self) -> u64 {
+        self.scales.heap_bytes()
     }
 
     fn observe(&self, name: &str, _now: Time) -> Option<f64> {
@@ -196,43 +184,50 @@ impl Station for Rewriter {
             _ => None,
         }
     }
+}
 
-    fn needs_windows(values: &Values) -> bool {
-        values.get("window").is_some() || values.get("max_window").is_some()
+impl Kind for Rewriter {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, owner: Owner) -> Result<Rewriter, Vec<Problem>> {
+        Params::new(values, owner.classes).map(Rewriter::new)
     }
 
-    fn classes_given(values: &Values) -> Vec<(&'static str, String)> {
-        match values.get("class") {
-            Some(Value::Word(class)) => vec![("class", class.clone())],
-            _ => Vec::new(),
-        }
+    fn needs_windows(values: &Values) -> bool {
+        values.has(Given::window) || values.has(Given::max_window)
     }
 
     fn classes_after(values: &Values, class: &str) -> Vec<String> {
-        let chosen = match values.get("of_class") {
-            Some(Value::Names(names)) => names.iter().any(|name| name == class),
-            _ => true,
-        };
-        let Some(Value::Word(new)) = values.get("class").filter(|_| chosen) else {
+        let of_class = values.at(Given::of_class);
+        let chosen = of_class.is_none_or(|names| names.iter().any(|name| name == class));
+        let Some(new) = values.at(Given::class).filter(|_| chosen) else {
             return vec![class.to_owned()];
         };
-        let always = values.maybe("from") == Some(0.0)
-            && values.get("until").is_none()
-            && values.word("direction") == "both";
-        if always { vec![new.clone()] } else { vec![class.to_owned(), new.clone()] }
+        let always = values.at(Given::from) == Some(0.0)
+            && !values.has(Given::until)
+            && values.is(Given::direction, Direction::Both);
+        if always { vec![new] } else { vec![class.to_owned(), new] }
+    }
+
+    fn classes_given(values: &Values) -> Vec<(&'static str, String)> {
+        values.at(Given::class).map(|class| (Given::class.name, class)).into_iter().collect()
     }
 }
 
 const RFC_3168: &str = "RFC 3168 section 18";
 
-const fn maps(name: &'static str, doc: &'static str) -> Param {
-    Param {
-        name,
-        ty: Type::Choice(CODEPOINTS),
-        default: Fallback::Absent("stays"),
-        range: Range::ANY,
-        source: RFC_3168,
-        doc,
+params! {
+    /// The new codepoint of each codepoint, in the order of their bits.
+    #[derive(Clone, Copy, Debug)]
+    pub struct EcnMap {
+        /// The new codepoint of packets that are not ECN-capable.
+        not_ect: Option<Ecn> = Choice(CODEPOINTS), Absent("stays") => source: RFC_3168;
+        /// The new codepoint of ECT(1).
+        ect1: Option<Ecn> = Choice(CODEPOINTS), Absent("stays") => source: RFC_3168;
+        /// The new codepoint of ECT(0).
+        ect0: Option<Ecn> = Choice(CODEPOINTS), Absent("stays") => source: RFC_3168;
+        /// The new codepoint of congestion marks.
+        ce: Option<Ecn> = Choice(CODEPOINTS), Absent("stays") => source: RFC_3168;
     }
 }
 
@@ -240,14 +235,43 @@ const fn maps(name: &'static str, doc: &'static str) -> Param {
 pub static ECN_MAP: Nested = Nested {
     name: "ecn-map",
     doc: "What becomes of each ECN codepoint.",
-    params: &[
-        maps("not_ect", "What packets become that are not ECN-capable."),
-        maps("ect1", "What ECT(1) becomes."),
-        maps("ect0", "What ECT(0) becomes."),
-        maps("ce", "What congestion marks become."),
-    ],
+    params: EcnMap::PARAMS,
     changes: &[],
 };
+
+words! {
+    pub(crate) enum Direction { Forward = "forward", Reverse = "reverse", Both = "both" }
+}
+
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Debug)]
+    pub(crate) struct Given {
+        /// The new ECN codepoint of every packet; "not-ect" clears the field.
+        ecn: Option<Ecn> = Choice(CODEPOINTS), Absent("stays") => source: RFC_3168;
+        /// Instead of ecn: the new codepoint of each codepoint. { ce = "ect0" } erases marks.
+        ecn_map: Option<EcnMap> = Table(&ECN_MAP), Absent("all stay") => source: RFC_3168;
+        /// The new RE flag of every packet; false clears it.
+        re: Option<bool> = Flag, Absent("stays") => source: "draft-briscoe-conex-re-ecn-tcp-04 section 4.2";
+        /// The new traffic class of every packet.
+        class: Option<String> = Name, Absent("stays") => source: "RFC 2474 section 3";
+        /// The receive window of every TCP segment that has one, in whole units of its scale, at least one.
+        window: Option<u64> = Bytes, Absent("stays"), Range::POSITIVE => source: "RFC 9293 section 3.1";
+        /// Instead of window: the maximum receive window; smaller ones stay.
+        max_window: Option<u64> = Bytes, Absent("stays"), Range::POSITIVE => source: "RFC 9293 section 3.1";
+        /// Only packets of these classes are changed.
+        of_class: Option<Vec<String>> = Names, Absent("all") => source: "";
+        /// In which direction packets are changed.
+        direction: Direction = Direction::TYPE, Text("both") => source: "";
+        /// Packets before this instant of the run are not changed.
+        from: f64 = Duration, Text("0 s"), Range::NOT_NEGATIVE => source: "";
+        /// Packets at this instant or later are not changed.
+        until: Option<f64> = Duration, Absent("the end of the run"), Range::POSITIVE => source: "";
+        /// How long it remembers the window scales of a silent connection.
+        idle: Duration = Duration, Text("7440 s"), Range::POSITIVE
+            => source: "RFC 5382 section 5: not less than 2 hours 4 minutes";
+    }
+}
 
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
@@ -258,96 +282,7 @@ pub static TABLE: Mechanism = Mechanism {
     doc: "A middlebox that changes header fields of what passes: clears, sets or maps the ECN field, the RE flag, the traffic class, the \
           receive window; either way, for a time or all the time.",
     source: "RFC 3168 section 18; RFC 7323 section 2.2",
-    params: &[
-        Param {
-            name: "ecn",
-            ty: Type::Choice(CODEPOINTS),
-            default: Fallback::Absent("stays"),
-            range: Range::ANY,
-            source: RFC_3168,
-            doc: "The ECN codepoint of every packet from here on; \"not-ect\" clears the field.",
-        },
-        Param {
-            name: "ecn_map",
-            ty: Type::Table(&ECN_MAP),
-            default: Fallback::Absent("all stay"),
-            range: Range::ANY,
-            source: RFC_3168,
-            doc: "Instead of ecn: what becomes of each codepoint, as in { ce = \"ect0\" }, which erases marks.",
-        },
-        Param {
-            name: "re",
-            ty: Type::Flag,
-            default: Fallback::Absent("stays"),
-            range: Range::ANY,
-            source: "draft-briscoe-conex-re-ecn-tcp-04 section 4.2",
-            doc: "The RE flag of every packet from here on; false clears it.",
-        },
-        Param {
-            name: "class",
-            ty: Type::Name,
-            default: Fallback::Absent("stays"),
-            range: Range::ANY,
-            source: "RFC 2474 section 3",
-            doc: "The traffic class of every packet from here on.",
-        },
-        Param {
-            name: "window",
-            ty: Type::Bytes,
-            default: Fallback::Absent("stays"),
-            range: Range::POSITIVE,
-            source: "RFC 9293 section 3.1",
-            doc: "The receive window of every TCP segment that has one, in whole units of its scale, at least one.",
-        },
-        Param {
-            name: "max_window",
-            ty: Type::Bytes,
-            default: Fallback::Absent("stays"),
-            range: Range::POSITIVE,
-            source: "RFC 9293 section 3.1",
-            doc: "Instead of window: the most that a receive window may be; smaller ones stay.",
-        },
-        Param {
-            name: "of_class",
-            ty: Type::Names,
-            default: Fallback::Absent("all"),
-            range: Range::ANY,
-            source: "",
-            doc: "Only packets of these classes are changed.",
-        },
-        Param {
-            name: "direction",
-            ty: Type::Choice(&["forward", "reverse", "both"]),
-            default: Fallback::Text("both"),
-            range: Range::ANY,
-            source: "",
-            doc: "In which direction packets are changed.",
-        },
-        Param {
-            name: "from",
-            ty: Type::Duration,
-            default: Fallback::Text("0 s"),
-            range: Range::NOT_NEGATIVE,
-            source: "",
-            doc: "Packets before this instant of the run are not changed.",
-        },
-        Param {
-            name: "until",
-            ty: Type::Duration,
-            default: Fallback::Absent("the end of the run"),
-            range: Range::POSITIVE,
-            source: "",
-            doc: "Packets at this instant or later are not changed.",
-        },
-        Param {
-            name: "idle",
-            ty: Type::Duration,
-            default: Fallback::Text("7440 s"),
-            range: Range::POSITIVE,
-            source: "RFC 5382 section 5: not less than 2 hours 4 minutes",
-            doc: "How long it remembers the window scales of a silent connection.",
-        },
-    ],
+    params: Given::PARAMS,
     observables: &[
         Observable { name: "rewritten", unit: "packets", doc: "Packets changed." },
         Observable {

@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use evenflow_base::schema::{Fallback, Param, Problem, Range, Type, Value, Values};
-use evenflow_base::{Duration, Packet, Rate, Time};
+use evenflow_base::schema::{Problem, Values};
+use evenflow_base::{Duration, Heap, Packet, Rate, Time};
 
 use crate::station::{Cx, Signal};
 
@@ -78,6 +78,48 @@ impl Policy {
     }
 }
 
+words! {
+    /// How rate is shared.
+    pub enum PolicyWord {
+        /// In equal shares.
+        Equal = "equal",
+        /// By levels of the ladder.
+        Levels = "levels",
+    }
+}
+
+words! {
+    /// What is a session.
+    pub enum SessionWord {
+        /// All flows of a user.
+        User = "user",
+        /// Each flow.
+        Flow = "flow",
+    }
+}
+
+params! {
+    /// The parameters that both kinds of stage have.
+    #[derive(Clone, Debug)]
+    pub struct Given {
+        /// What each session gets: an equal share, or the bitrate of a level of its video times margin: the
+        /// highest that fits into an equal share, then a level more for one after another while all of them fit.
+        /// Shares are equal where not even the lowest level of all fits.
+        policy: PolicyWord = PolicyWord::TYPE, Text("equal") => source: SOURCE;
+        /// What all sessions get together: the line's rate.
+        rate: f64 = Rate, Required, Range::at_least(1.0) => source: SOURCE;
+        /// The bitrates of the videos' levels, rising, as a gateway reads them in the manifest.
+        ladder: Option<Vec<f64>> = Rates, Absent("shares are equal"), Range::at_least(1.0) => source: SOURCE;
+        /// Times which a level's bitrate is given.
+        margin: f64 = Number, Text("1.1"), Range::up_to(1e6)
+            => source: "Ben Ameur et al. 2016, section 2: 10 % above the bitrate";
+        /// A session is a user with open connections, or each connection.
+        session: SessionWord = SessionWord::TYPE, Text("user") => source: "";
+        /// A session ends that has been silent for so long; its next packet opens it anew.
+        idle: Duration = Duration, Text("120 s"), Range::POSITIVE => source: "";
+    }
+}
+
 /// How sessions are told apart and served.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
@@ -92,60 +134,54 @@ pub struct Params {
 }
 
 impl Params {
-    /// From decoded values of [`POLICY`], [`RATE`], [`LADDER`], [`MARGIN`], [`SESSION`] and [`IDLE`].
+    /// From decoded values.
     pub fn new(values: &Values) -> Result<Params, Vec<Problem>> {
         let problems = problems(values);
         if !problems.is_empty() {
             return Err(problems);
         }
-        let policy = match values.get("ladder") {
-            Some(Value::Rates(ladder)) => {
-                Policy::Levels { ladder: ladder.clone(), margin: values.number("margin") }
-            }
-            _ => Policy::Equal,
+        let given = Given::read(values);
+        let policy = match given.ladder {
+            Some(ladder) => Policy::Levels { ladder, margin: given.margin },
+            None => Policy::Equal,
         };
-        let by_flow = values.word("session") == "flow";
-        let rate = Rate(values.number("rate"));
-        Ok(Params { policy, rate, by_flow, idle: values.duration("idle") })
+        let (rate, by_flow) = (Rate(given.rate), given.session == SessionWord::Flow);
+        Ok(Params { policy, rate, by_flow, idle: given.idle })
     }
 }
 
 /// What a session of the lowest level gets, in bit/s, where levels are known.
 pub fn least(values: &Values) -> Option<f64> {
-    let Some(Value::Rates(ladder)) = values.get("ladder") else { return None };
-    Some(ladder.first()? * values.maybe("margin")?)
+    Some(values.at(Given::ladder)?.first()? * values.at(Given::margin)?)
 }
 
 /// What is wrong with these parameters together; some of them may be missing.
 pub fn problems(values: &Values) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
-    let ladder = match values.get("ladder") {
-        Some(Value::Rates(ladder)) => Some(ladder),
-        _ => None,
-    };
-    if ladder.is_some_and(Vec::is_empty) {
-        problems.push(("ladder", "has no level".into()));
+    let ladder = values.at(Given::ladder);
+    if ladder.as_ref().is_some_and(Vec::is_empty) {
+        problems.push((Given::ladder.name, "has no level".into()));
     }
-    let policy = |word: &str| values.get("policy") == Some(&Value::Word(word.into()));
-    if policy("levels") && ladder.is_none() {
-        problems.push(("ladder", "is required: with policy = \"levels\" it has the bitrates".into()));
+    if values.is(Given::policy, PolicyWord::Levels) && ladder.is_none() {
+        problems
+            .push((Given::ladder.name, "is required: with policy = \"levels\" it has the bitrates".into()));
     }
-    if policy("equal") && ladder.is_some() {
-        problems.push(("ladder", "is for policy = \"levels\": equal shares know no levels".into()));
+    if values.is(Given::policy, PolicyWord::Equal) && ladder.is_some() {
+        problems.push((Given::ladder.name, "is for policy = \"levels\": equal shares know no levels".into()));
     }
     if let Some((lower, higher)) =
         ladder.and_then(|l| l.windows(2).find(|w| w[1] <= w[0]).map(|w| (w[0], w[1])))
     {
         let why = format!("must rise: {higher} bit/s is not more than {lower} bit/s before it");
-        problems.push(("ladder", why));
+        problems.push((Given::ladder.name, why));
     }
-    if let (Some(rate), Some(least)) = (values.maybe("rate"), least(values))
+    if let (Some(rate), Some(least)) = (values.at(Given::rate), least(values))
         && !fits_into(least, rate)
     {
         let why = format!(
             "is less than the {least} bit/s that one session of the lowest level gets; it would get {rate} bit/s"
         );
-        problems.push(("rate", why));
+        problems.push((Given::rate.name, why));
     }
     problems
 }
@@ -185,6 +221,11 @@ impl Sessions {
     pub fn new(params: Params) -> Sessions {
         let (connections, silent) = (BTreeMap::new(), BTreeSet::new());
         Sessions { params, open: Vec::new(), connections, silent, alarm: Time::NEVER, opened: 0 }
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> u64 {
+        self.open.heap_bytes() + self.connections.heap_bytes() + self.silent.heap_bytes()
     }
 
     /// A packet passes. Says whether a session has opened or closed, or one of its connections.
@@ -305,68 +346,6 @@ impl Sessions {
 
 const SOURCE: &str = "Ben Ameur et al. 2016, section 2";
 
-/// `policy`.
-pub const POLICY: Param = Param {
-    name: "policy",
-    ty: Type::Choice(&["equal", "levels"]),
-    default: Fallback::Text("equal"),
-    range: Range::ANY,
-    source: SOURCE,
-    doc: "What each session gets: an equal share, or the bitrate of a level of its video times margin: the highest that fits into an \
-          equal share, then a level more for one after another while all of them fit. Shares are equal where not even the lowest level \
-          of all fits.",
-};
-
-/// `rate`.
-pub const RATE: Param = Param {
-    name: "rate",
-    ty: Type::Rate,
-    default: Fallback::Required,
-    range: Range { min: 1.0, closed: true, max: f64::INFINITY },
-    source: SOURCE,
-    doc: "What all sessions get together: the line's rate.",
-};
-
-/// `ladder`.
-pub const LADDER: Param = Param {
-    name: "ladder",
-    ty: Type::Rates,
-    default: Fallback::Absent("shares are equal"),
-    range: Range { min: 1.0, closed: true, max: f64::INFINITY },
-    source: SOURCE,
-    doc: "The bitrates of the videos' levels, rising, as a gateway reads them in the manifest.",
-};
-
-/// `margin`.
-pub const MARGIN: Param = Param {
-    name: "margin",
-    ty: Type::Number,
-    default: Fallback::Text("1.1"),
-    range: Range { min: 0.0, closed: false, max: 1e6 },
-    source: "Ben Ameur et al. 2016, section 2: 10 % above the bitrate",
-    doc: "Times which a level's bitrate is given.",
-};
-
-/// `session`.
-pub const SESSION: Param = Param {
-    name: "session",
-    ty: Type::Choice(&["user", "flow"]),
-    default: Fallback::Text("user"),
-    range: Range::ANY,
-    source: "",
-    doc: "A session is a user with open connections, or each connection.",
-};
-
-/// `idle`.
-pub const IDLE: Param = Param {
-    name: "idle",
-    ty: Type::Duration,
-    default: Fallback::Text("120 s"),
-    range: Range::POSITIVE,
-    source: "",
-    doc: "A session ends that has been silent for so long; its next packet opens it anew.",
-};
-
 #[cfg(test)]
 mod tests {
     use evenflow_base::flags;
@@ -376,7 +355,7 @@ mod tests {
 
     const LADDER: [f64; 5] = [248e3, 456e3, 928e3, 1632e3, 4256e3];
 
-    /// By hand at 8 Mbit/s: 1.1 times the levels are 272.8, 501.6, 1020.8, 1795.2 and 4681.6 kbit/s.
+    /// At 8 Mbit/s: 1.1 times the levels are 272.8, 501.6, 1020.8, 1795.2 and 4681.6 kbit/s.
     #[test]
     fn levels_by_hand() {
         let of = |count| levels(8e6, count, &LADDER, 1.1);

@@ -7,15 +7,12 @@
 
 use std::collections::VecDeque;
 
-use evenflow_base::bucket::{BURST, LATENCY, MTU, PEAK_RATE, Pacer, Params, RATE};
-use evenflow_base::credit::ARITHMETIC;
+use evenflow_base::bucket::{self, Pacer, Params};
 use evenflow_base::limit::Limit;
-use evenflow_base::schema::{
-    Counter, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Value, Values,
-};
-use evenflow_base::{Packet, Reason, Time};
+use evenflow_base::schema::{Counter, Mechanism, Observable, Problem, Room, Value, Values};
+use evenflow_base::{Heap, Packet, Reason, Time};
 
-use crate::station::{Cx, HeldPacket, Owner, Pass, Station};
+use crate::station::{Cx, HeldPacket, Kind, Owner, Pass, Station};
 
 /// The shaper and what it holds.
 #[derive(Clone, Debug)]
@@ -55,23 +52,6 @@ impl Shaper {
 }
 
 impl Station for Shaper {
-    const TABLE: &'static Mechanism = &TABLE;
-
-    fn build(values: &Values, _owner: Owner) -> Result<Shaper, Vec<Problem>> {
-        let params = Params::new(values)?;
-        let limit = match values.maybe("latency") {
-            Some(_) if values.get("limit").is_some() => {
-                return Err(vec![(
-                    "latency",
-                    "is a limit in other words, and there is one; give one of them".into(),
-                )]);
-            }
-            Some(latency) => Limit::new(Some(&Value::Bytes(params.limit(latency)))),
-            None => Limit::new(values.get("limit")),
-        };
-        Ok(Shaper::new(params, limit))
-    }
-
     #[inline]
     fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
         if self.pacer.refuses(packet.size) {
@@ -106,6 +86,10 @@ impl Station for Shaper {
         self.waiting.iter().copied().collect()
     }
 
+    fn heap_bytes(&self) -> u64 {
+        size_of::<Pacer>() as u64 + self.waiting.heap_bytes()
+    }
+
     fn observe(&self, name: &str, now: Time) -> Option<f64> {
         match name {
             "packets" => Some(self.waiting.len() as f64),
@@ -114,15 +98,51 @@ impl Station for Shaper {
             _ => None,
         }
     }
+}
+
+impl Kind for Shaper {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, _owner: Owner) -> Result<Shaper, Vec<Problem>> {
+        let given = Given::read(values);
+        let params = Params::new(&given.buckets)?;
+        let limit = match given.buckets.latency {
+            Some(_) if given.limit.is_some() => {
+                return Err(vec![(
+                    bucket::Given::latency.name,
+                    "is a limit in other words, and there is one; give one of them".into(),
+                )]);
+            }
+            Some(latency) => Limit::new(Some(&Value::Bytes(params.limit(latency)))),
+            None => Limit::new(given.limit.as_ref()),
+        };
+        Ok(Shaper::new(params, limit))
+    }
 
     fn buckets(values: &Values) -> &'static [&'static str] {
-        if values.get("peak_rate").is_some() { &["burst", "mtu"] } else { &["burst"] }
+        match values.has(bucket::Given::peak_rate) {
+            true => &[bucket::Given::burst.name, bucket::Given::mtu.name],
+            false => &[bucket::Given::burst.name],
+        }
     }
 
     fn problems(values: &Values) -> Vec<Problem> {
-        let has = |name: &str| values.get(name).is_some();
-        let known = has("rate") && has("burst") && has("mtu") && has("arithmetic");
+        use bucket::Given as Buckets;
+        let known = values.has(Buckets::rate)
+            && values.has(Buckets::burst)
+            && values.has(Buckets::mtu)
+            && values.has(Buckets::arithmetic);
         if known { Shaper::build(values, Owner::of(&[])).err().unwrap_or_default() } else { Vec::new() }
+    }
+}
+
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Debug)]
+    pub struct Given {
+        ..buckets: bucket::Given;
+        /// Maximum backlog; packets beyond it are dropped.
+        limit: Option<Value> = PacketsOrBytes, Absent("any number"), Range::FROM_ONE => source: "tc-tbf(8)";
     }
 }
 
@@ -135,22 +155,7 @@ pub static TABLE: Mechanism = Mechanism {
     doc: "Holds packets back until a token bucket holds a token for each of their bytes, first in, first out: never more than rate * t + \
           burst bytes in any time t.",
     source: "RFC 2215 section 3.6, RFC 2475 section 2.3.3.3; tc-tbf(8)",
-    params: &[
-        RATE,
-        BURST,
-        PEAK_RATE,
-        MTU,
-        Param {
-            name: "limit",
-            ty: Type::PacketsOrBytes,
-            default: Fallback::Absent("any number"),
-            range: Range::FROM_ONE,
-            source: "tc-tbf(8)",
-            doc: "How much may wait; what arrives beyond it is dropped.",
-        },
-        Param { default: Fallback::Absent("limit holds"), ..LATENCY },
-        ARITHMETIC,
-    ],
+    params: Given::PARAMS,
     observables: &[
         Observable { name: "packets", unit: "packets", doc: "Packets that wait." },
         Observable { name: "bytes", unit: "B", doc: "Bytes that wait." },

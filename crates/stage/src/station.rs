@@ -88,15 +88,16 @@ impl Signal {
     }
 }
 
-/// Where a packet of a stage's own goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum To {
-    /// To the stage's peer, over what lies between the two on the path of the flow along which it is sent.
-    Peer,
-    /// To the end of that path. Nobody there wants it.
-    Forward,
-    /// To the beginning of that path. Nobody there wants it.
-    Backward,
+words! {
+    /// Where a packet of a stage's own goes.
+    pub enum To {
+        /// To the stage's peer, over what lies between the two on the path of the flow along which it is sent.
+        Peer = "peer",
+        /// To the end of that path. Nobody there wants it.
+        Forward = "forward",
+        /// To the beginning of that path. Nobody there wants it.
+        Backward = "backward",
+    }
 }
 
 /// A packet of a stage's own. On its way it is one like any other: it takes time, waits, may be dropped, passes other stages.
@@ -150,7 +151,7 @@ pub enum Act {
     Set(Setting),
 }
 
-/// Round-trip times of a packet's flow, for a stage that asks ([`Station::needs_round_trips`]).
+/// Round-trip times of a packet's flow, for a stage that asks ([`Kind::needs_round_trips`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoundTrip {
     /// The delays of its links, there and back.
@@ -223,13 +224,7 @@ impl<'a> Cx<'a> {
 }
 
 /// Something that packets pass on their way and that is no link.
-pub trait Station: Clone + std::fmt::Debug + Sized {
-    /// Its table. Its traits say in which directions it acts: others are never called.
-    const TABLE: &'static Mechanism;
-
-    /// From decoded values.
-    fn build(values: &Values, owner: Owner) -> Result<Self, Vec<Problem>>;
-
+pub trait Station: std::fmt::Debug + Send {
     /// A packet crosses it forward.
     #[inline]
     fn forward(&mut self, _packet: &mut Packet, _cx: &mut Cx) -> Pass {
@@ -256,10 +251,24 @@ pub trait Station: Clone + std::fmt::Debug + Sized {
         Vec::new()
     }
 
+    /// Bytes on the heap.
+    fn heap_bytes(&self) -> u64 {
+        0
+    }
+
     /// An observable by name, at `now`, for a series or a test.
     fn observe(&self, _name: &str, _now: Time) -> Option<f64> {
         None
     }
+}
+
+/// A stage that scenarios name: its table, how it is made, and what others must know of it.
+pub trait Kind: Station + Sized {
+    /// Its table. Its traits say in which directions it acts: others are never called.
+    const TABLE: &'static Mechanism;
+
+    /// From decoded values.
+    fn build(values: &Values, owner: Owner) -> Result<Self, Vec<Problem>>;
 
     /// Whether segments that cross it must tell their receive windows, as it reads or writes them.
     fn needs_windows(_values: &Values) -> bool {

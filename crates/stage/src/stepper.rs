@@ -1,4 +1,4 @@
-//! A stage called by hand, for tests and for those who step one: a stream, and what it asked for.
+//! A stage called directly, for tests and the mechanism stepper: its stream, and its requests.
 
 use evenflow_base::schema::Way;
 use evenflow_base::{Options, Stream, Time};
@@ -10,7 +10,7 @@ use crate::station::{Act, Cx, Whose};
 pub struct Stepper {
     /// The stage's own random numbers.
     pub stream: Stream,
-    /// What packets carry besides.
+    /// Options of packets.
     pub options: Options,
     /// What it has asked for since somebody took that away.
     pub acts: Vec<Act>,

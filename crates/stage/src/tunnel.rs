@@ -9,14 +9,12 @@ use std::collections::BTreeMap;
 
 use evenflow_base::options::Outer;
 use evenflow_base::schema::{
-    Counter, Deviation, Fallback, Mechanism, Mouth, Observable, Param, Problem, Range, Room, Traits, Type,
-    Value, Values,
+    Counter, Deviation, Mechanism, Mouth, Observable, Problem, Room, Traits, Value, Values,
 };
 use evenflow_base::tunnel::{Alarm, FIELDS, RULES, Rules, alarm, decapsulate, encapsulate};
-use evenflow_base::{Ecn, Packet, Reason, ip};
+use evenflow_base::{Ecn, Heap, Packet, Reason, ip};
 
-use crate::congestion_policer::word;
-use crate::station::{Cx, Owner, Pass, Station};
+use crate::station::{Cx, Kind, Owner, Pass, Station};
 
 /// The headers that have a name, and their bytes over IPv4: IP in IP (RFC 2003), GRE (RFC 2784), VXLAN with the Ethernet header in it
 /// (RFC 7348), GTP-U without and with a sequence number (3GPP TS 29.281 section 5.1).
@@ -28,37 +26,28 @@ const NAMES: &[&str] = &[OVERHEADS[0].0, OVERHEADS[1].0, OVERHEADS[2].0, OVERHEA
 /// The header that numbers packets.
 const NUMBERED: &str = OVERHEADS[4].0;
 
-/// What becomes of the RE flag.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Re {
-    /// It is copied outward, and what arrives outside goes on inside.
-    Copy,
-    /// It stays inside; outside it is 0.
-    Inner,
-    /// It stays inside; outside it is 1 where the field is ECT(1), which is re-ECN's neutral code: the tunnel has accounts of its own.
-    Neutral,
-}
-
-impl Re {
-    /// As `values` have it: an absent one follows the rules.
-    fn of(values: &Values, rules: Rules) -> Re {
-        match values.get("re") {
-            Some(Value::Word(word)) if word == "inner" => Re::Inner,
-            Some(Value::Word(word)) if word == "neutral" => Re::Neutral,
-            None if rules == Rules::Paper => Re::Neutral,
-            _ => Re::Copy,
-        }
+words! {
+    /// What becomes of the RE flag.
+    pub enum Re {
+        /// It is copied outward, and what arrives outside goes on inside.
+        Copy = "copy",
+        /// It stays inside; outside it is 0.
+        Inner = "inner",
+        /// It stays inside; outside it is 1 where the field is ECT(1), which is re-ECN's neutral code: the tunnel has accounts of its own.
+        Neutral = "neutral",
     }
 }
 
-fn rules(values: &Values) -> Rules {
-    let word = values.word("ecn");
-    RULES.iter().find(|(name, _)| *name == word).map_or(Rules::Rfc6040, |(_, rules)| *rules)
+impl Re {
+    /// As given; an absent one follows the rules.
+    fn given(re: Option<Re>, rules: Rules) -> Re {
+        re.unwrap_or(if rules == Rules::Paper { Re::Neutral } else { Re::Copy })
+    }
 }
 
 /// The bytes of the header that `values` describe.
 fn overhead(values: &Values) -> f64 {
-    match values.get("overhead") {
+    match values.raw(Entrance::overhead) {
         Some(Value::Word(name)) => {
             OVERHEADS.iter().find(|(known, _)| known == name).map_or(0.0, |(_, bytes)| f64::from(*bytes))
         }
@@ -104,26 +93,6 @@ impl TunnelIngress {
 }
 
 impl Station for TunnelIngress {
-    const TABLE: &'static Mechanism = &INGRESS;
-
-    fn build(values: &Values, owner: Owner) -> Result<TunnelIngress, Vec<Problem>> {
-        let problems = Self::problems(values);
-        if !problems.is_empty() {
-            return Err(problems);
-        }
-        let rules = rules(values);
-        let tunnel = values.maybe("teid").map_or(owner.index + 1, |teid| teid as u32 + owner.copy);
-        Ok(TunnelIngress::new(Entry {
-            bytes: overhead(values) as u16,
-            numbered: values.get("overhead") == Some(&Value::Word(NUMBERED.into())),
-            rules,
-            re: Re::of(values, rules),
-            largest: values.maybe("max_size").unwrap_or(65_535.0) as u16,
-            tunnel,
-            own: owner.stage,
-        }))
-    }
-
     fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
         let Entry { bytes, numbered, rules, re, largest, tunnel, own } = self.entry;
         if u32::from(packet.size) + u32::from(bytes) > u32::from(largest) {
@@ -163,6 +132,28 @@ impl Station for TunnelIngress {
             _ => None,
         }
     }
+}
+
+impl Kind for TunnelIngress {
+    const TABLE: &'static Mechanism = &INGRESS;
+
+    fn build(values: &Values, owner: Owner) -> Result<TunnelIngress, Vec<Problem>> {
+        let problems = Self::problems(values);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let given = Entrance::read(values);
+        let tunnel = given.teid.map_or(owner.index + 1, |teid| teid + owner.copy);
+        Ok(TunnelIngress::new(Entry {
+            bytes: overhead(values) as u16,
+            numbered: given.overhead.is_word(NUMBERED),
+            rules: given.ecn,
+            re: Re::given(given.re, given.ecn),
+            largest: given.max_size.unwrap_or(65_535),
+            tunnel,
+            own: owner.stage,
+        }))
+    }
 
     fn grows(values: &Values) -> f64 {
         overhead(values)
@@ -171,17 +162,17 @@ impl Station for TunnelIngress {
     fn problems(values: &Values) -> Vec<Problem> {
         let mut problems: Vec<Problem> = Vec::new();
         if let (Some(_), Some(largest)) =
-            (values.get("overhead"), values.get("max_size").map(|v| v.bounds().0))
+            (values.raw(Entrance::overhead), values.raw(Entrance::max_size).map(|v| v.bounds().0))
             && largest <= overhead(values)
         {
             let why = format!("is no more than the header itself, {} B: nothing would fit", overhead(values));
-            problems.push(("max_size", why));
+            problems.push((Entrance::max_size.name, why));
         }
-        let given = |name: &str, word: &str| values.get(name) == Some(&Value::Word(word.into()));
-        let paper = given("ecn", "paper");
-        if given("re", "neutral") && values.get("ecn").is_some() && !paper {
+        if values.is(Entrance::re, Re::Neutral)
+            && values.at(Entrance::ecn).is_some_and(|rules| rules != Rules::Paper)
+        {
             let why = "\"neutral\" makes accounts of the tunnel's own, which needs ecn = \"paper\"; nearest: \"inner\"";
-            problems.push(("re", why.into()));
+            problems.push((Entrance::re.name, why.into()));
         }
         problems
     }
@@ -202,6 +193,11 @@ pub struct Numbers {
 const ORIGIN: u64 = 1 << 16;
 
 impl Numbers {
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> u64 {
+        self.missing.heap_bytes()
+    }
+
     /// A tunnel through which nothing has come.
     pub fn new() -> Numbers {
         Numbers { highest: None, missing: Vec::new(), lost: 0, late: 0 }
@@ -325,18 +321,6 @@ impl TunnelEgress {
 }
 
 impl Station for TunnelEgress {
-    const TABLE: &'static Mechanism = &EGRESS;
-
-    fn build(values: &Values, owner: Owner) -> Result<TunnelEgress, Vec<Problem>> {
-        let rules = rules(values);
-        Ok(TunnelEgress::new(Exit {
-            rules,
-            re: Re::of(values, rules),
-            reordering: values.number("reordering") as u32,
-            from: owner.peer,
-        }))
-    }
-
     fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
         let by = cx.options.of(packet).outermost_by();
         // A packet that another stage has made inside the tunnel has no header of it.
@@ -362,6 +346,11 @@ impl Station for TunnelEgress {
             packet.set_re(header.re());
         }
         Pass::On
+    }
+
+    fn heap_bytes(&self) -> u64 {
+        let missing = self.tunnels.values().map(Numbers::heap_bytes).sum::<u64>();
+        missing + self.tunnels.heap_bytes()
     }
 
     fn observe(&self, name: &str, _now: evenflow_base::Time) -> Option<f64> {
@@ -392,17 +381,45 @@ impl Station for TunnelEgress {
     }
 }
 
+impl Kind for TunnelEgress {
+    const TABLE: &'static Mechanism = &EGRESS;
+
+    fn build(values: &Values, owner: Owner) -> Result<TunnelEgress, Vec<Problem>> {
+        let given = Outlet::read(values);
+        Ok(TunnelEgress::new(Exit {
+            rules: given.ecn,
+            re: Re::given(given.re, given.ecn),
+            reordering: given.reordering,
+            from: owner.peer,
+        }))
+    }
+}
+
 const ECN_WORDS: &[&str] = &[RULES[0].0, RULES[1].0, RULES[2].0, RULES[3].0, RULES[4].0];
 
-const RE: Param = Param {
-    name: "re",
-    ty: Type::Choice(&["copy", "inner", "neutral"]),
-    default: Fallback::Absent("copy, and neutral with ecn = \"paper\""),
-    range: Range::ANY,
-    source: "no tunnel RFC has it; neutral: Zhang et al. 2011 section 2.2",
-    doc: "What becomes of the RE flag of re-ECN and ConEx: carried outward and back, left inside with 0 outside, or left inside with re-ECN's \
-          neutral code outside. At the egress both of the latter leave what is inside as it is.",
-};
+params! {
+    /// The parameters of the ingress.
+    #[derive(Clone, Debug)]
+    pub(crate) struct Entrance {
+        /// Bytes of the header: 20 (ipip), 24 (gre), 50 (vxlan, with the Ethernet header inside), 36 (gtp-u), 40
+        /// (gtp-u-sequence, which numbers packets).
+        overhead: Value = BytesOr(NAMES), Text("ipip"), Range::between(1.0, 1000.0)
+            => source: "RFC 2003, RFC 2784, RFC 7348, 3GPP TS 29.281 section 5.1";
+        /// By which rules the outer field is written.
+        ecn: Rules = Choice(ECN_WORDS), Text("rfc6040")
+            => source: "RFC 6040 figures 1 and 3; Zhang et al. 2011 section 2.2";
+        /// What becomes of the RE flag of re-ECN and ConEx: carried outward and back, left inside with 0 outside,
+        /// or left inside with re-ECN's neutral code outside. At the egress both of the latter leave what is
+        /// inside as it is.
+        re: Option<Re> = Re::TYPE, Absent("copy, and neutral with ecn = \"paper\"")
+            => source: "no tunnel RFC has it; neutral: Zhang et al. 2011 section 2.2";
+        /// Bytes of the largest packet that fits, header included; larger ones are dropped.
+        max_size: Option<u16> = Bytes, Absent("65535 B"), Range::PACKET_SIZE => source: "RFC 791 section 3.1";
+        /// The tunnel's number, as traces have it; further copies of the stage have the numbers after it.
+        teid: Option<u32> = Integer, Absent("numbered by itself"), Range::between(1.0, 4_294_967_295.0)
+            => source: "3GPP TS 29.281 section 5.1";
+    }
+}
 
 /// The table of the ingress.
 pub static INGRESS: Mechanism = Mechanism {
@@ -413,41 +430,7 @@ pub static INGRESS: Mechanism = Mechanism {
     doc: "Puts a header around packets: until the peer takes it off they are longer, and queues see and mark its ECN field. Every queue, \
           link and meter in between counts the longer packet.",
     source: "RFC 6040; 3GPP TS 29.281 section 5.1; Zhang et al. 2011 section 2.2",
-    params: &[
-        Param {
-            name: "overhead",
-            ty: Type::BytesOr(NAMES),
-            default: Fallback::Text("ipip"),
-            range: Range { min: 1.0, closed: true, max: 1000.0 },
-            source: "RFC 2003, RFC 2784, RFC 7348, 3GPP TS 29.281 section 5.1",
-            doc: "Bytes of the header: 20 (ipip), 24 (gre), 50 (vxlan, with the Ethernet header inside), 36 (gtp-u), 40 (gtp-u-sequence, which \
-                  numbers packets).",
-        },
-        word(
-            "ecn",
-            ECN_WORDS,
-            "rfc6040",
-            "RFC 6040 figures 1 and 3; Zhang et al. 2011 section 2.2",
-            "By which rules the outer field is written.",
-        ),
-        RE,
-        Param {
-            name: "max_size",
-            ty: Type::Bytes,
-            default: Fallback::Absent("65535 B"),
-            range: Range::PACKET_SIZE,
-            source: "RFC 791 section 3.1",
-            doc: "Bytes of the largest packet that fits, header included; larger ones are dropped.",
-        },
-        Param {
-            name: "teid",
-            ty: Type::Integer,
-            default: Fallback::Absent("numbered by itself"),
-            range: Range { min: 1.0, closed: true, max: 4_294_967_295.0 },
-            source: "3GPP TS 29.281 section 5.1",
-            doc: "The tunnel's number, as traces have it; further copies of the stage have the numbers after it.",
-        },
-    ],
+    params: Entrance::PARAMS,
     observables: &[
         Observable { name: "wrapped", unit: "packets", doc: "Packets that went in." },
         Observable { name: "wrapped_bytes", unit: "B", doc: "Their bytes, with the header." },
@@ -468,6 +451,24 @@ const fn pair(name: &'static str, doc: &'static str) -> Observable {
     Observable { name, unit: "packets", doc }
 }
 
+params! {
+    /// The parameters of the egress.
+    #[derive(Clone, Debug)]
+    pub(crate) struct Outlet {
+        /// By which rules the inner and the outer field become one.
+        ecn: Rules = Choice(ECN_WORDS), Text("rfc6040")
+            => source: "RFC 6040 figures 2 and 4; Zhang et al. 2011 section 2.2";
+        /// What becomes of the RE flag of re-ECN and ConEx: carried outward and back, left inside with 0 outside,
+        /// or left inside with re-ECN's neutral code outside. At the egress both of the latter leave what is
+        /// inside as it is.
+        re: Option<Re> = Re::TYPE, Absent("copy, and neutral with ecn = \"paper\"")
+            => source: "no tunnel RFC has it; neutral: Zhang et al. 2011 section 2.2";
+        /// How many numbers on a missing one is lost, not late.
+        reordering: u32 = Integer, Text("3"), Range::between(1.0, 1000.0)
+            => source: "RFC 5681 section 3.2: three duplicate acknowledgements";
+    }
+}
+
 /// The table of the egress.
 pub static EGRESS: Mechanism = Mechanism {
     kind: "tunnel-egress",
@@ -477,24 +478,7 @@ pub static EGRESS: Mechanism = Mechanism {
     doc: "Takes off the header that its peer has put around packets, and puts the two ECN fields together. Counts the pairs that RFC 6040 \
           calls unused or dangerous, marks that get lost, and numbers that are missing.",
     source: "RFC 6040 figure 4; 3GPP TS 29.281 section 5.1; Zhang et al. 2011 section 2.2",
-    params: &[
-        word(
-            "ecn",
-            ECN_WORDS,
-            "rfc6040",
-            "RFC 6040 figures 2 and 4; Zhang et al. 2011 section 2.2",
-            "By which rules the inner and the outer field become one.",
-        ),
-        RE,
-        Param {
-            name: "reordering",
-            ty: Type::Integer,
-            default: Fallback::Text("3"),
-            range: Range { min: 1.0, closed: true, max: 1000.0 },
-            source: "RFC 5681 section 3.2: three duplicate acknowledgements",
-            doc: "How many numbers on a missing one is lost, not late.",
-        },
-    ],
+    params: Outlet::PARAMS,
     observables: &[
         pair("unwrapped", "Packets that came out, those among them that are dropped included."),
         pair("marks", "Packets that left marked and had gone in unmarked."),

@@ -5,15 +5,13 @@
 //! period, which begins with a request; until then the handshake's holds. Not here: who is a session and what each gets
 //! ([`crate::sessions`]), and how a window's field is read and written ([`crate::windows`]).
 
-use evenflow_base::schema::{
-    Fallback, Mechanism, Observable, Param, Place, Problem, Range, Room, Traits, Type, Values, Way, Ways,
-};
+use evenflow_base::schema::{Mechanism, Observable, Place, Problem, Room, Traits, Values, Way, Ways};
 use evenflow_base::{Duration, Packet, Time, flags};
 
 use crate::Kept;
 use crate::bandwidth_manager::SESSIONS;
 use crate::sessions::{self, Sessions};
-use crate::station::{Cx, Owner, Pass, Station};
+use crate::station::{Cx, Kind, Owner, Pass, Station};
 use crate::windows::{self, Scales, field};
 
 /// What the round trip is measured by.
@@ -27,17 +25,18 @@ pub enum By {
     Timestamps(Duration),
 }
 
-/// To what a window is rounded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rounding {
-    /// To the unit of the field, down.
-    None,
-    /// To whole segments, down; one at least.
-    Floor,
-    /// To the nearest number of whole segments; one at least.
-    Nearest,
-    /// To whole segments, up.
-    Ceil,
+words! {
+    /// To what a window is rounded.
+    pub enum Rounding {
+        /// To the unit of the field, down.
+        None = "none",
+        /// To whole segments, down; one at least.
+        Floor = "floor",
+        /// To the nearest number of whole segments; one at least.
+        Nearest = "nearest",
+        /// To whole segments, up.
+        Ceil = "ceil",
+    }
 }
 
 impl Rounding {
@@ -72,20 +71,16 @@ impl Params {
     /// From decoded values.
     pub fn new(values: &Values) -> Result<Params, Vec<Problem>> {
         let sessions = sessions::Params::new(values)?;
+        let given = Given::read(values);
         Ok(Params {
             sessions,
-            by: match values.word("round_trip") {
-                "handshake" => By::Handshake,
-                "timestamps" => By::Timestamps(values.duration("tick")),
-                _ => By::Request,
+            by: match given.round_trip {
+                RoundTripBy::Handshake => By::Handshake,
+                RoundTripBy::Timestamps => By::Timestamps(given.tick),
+                RoundTripBy::Request => By::Request,
             },
-            rounding: match values.word("rounding") {
-                "floor" => Rounding::Floor,
-                "nearest" => Rounding::Nearest,
-                "ceil" => Rounding::Ceil,
-                _ => Rounding::None,
-            },
-            pure: values.word("rewrites") == "pure-acks",
+            rounding: given.rounding,
+            pure: given.rewrites == Rewrites::PureAcks,
         })
     }
 }
@@ -224,16 +219,6 @@ impl WindowTuner {
 }
 
 impl Station for WindowTuner {
-    const TABLE: &'static Mechanism = &TABLE;
-
-    fn build(values: &Values, _owner: Owner) -> Result<WindowTuner, Vec<Problem>> {
-        Params::new(values).map(WindowTuner::new)
-    }
-
-    fn problems(values: &Values) -> Vec<Problem> {
-        sessions::problems(values)
-    }
-
     fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
         self.meet(packet, cx)
     }
@@ -246,8 +231,8 @@ impl Station for WindowTuner {
         self.sessions.wake(cx);
     }
 
-    fn needs_windows(_values: &Values) -> bool {
-        true
+    fn heap_bytes(&self) -> u64 {
+        self.sessions.heap_bytes() + self.connections.heap_bytes()
     }
 
     fn observe(&self, name: &str, _now: Time) -> Option<f64> {
@@ -262,7 +247,50 @@ impl Station for WindowTuner {
     }
 }
 
+impl Kind for WindowTuner {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, _owner: Owner) -> Result<WindowTuner, Vec<Problem>> {
+        Params::new(values).map(WindowTuner::new)
+    }
+
+    fn needs_windows(_values: &Values) -> bool {
+        true
+    }
+
+    fn problems(values: &Values) -> Vec<Problem> {
+        sessions::problems(values)
+    }
+}
+
 const SOURCE: &str = "Ben Ameur et al. 2016, section 2 (RWTM)";
+
+words! {
+    pub(crate) enum RoundTripBy { Handshake = "handshake", Request = "request", Timestamps = "timestamps" }
+}
+
+words! {
+    pub(crate) enum Rewrites { Acks = "acks", PureAcks = "pure-acks" }
+}
+
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Debug)]
+    pub(crate) struct Given {
+        ..sessions: sessions::Given;
+        /// How the round trip is measured: from the opener's SYN to its next ACK; from each request to the first
+        /// ACK of what answers it; or by the server's timestamps that this ACK echoes. The handshake's holds
+        /// until there is another.
+        round_trip: RoundTripBy = RoundTripBy::TYPE, Text("request") => source: SOURCE;
+        /// Tick of the server's timestamp clock, for round_trip = "timestamps".
+        tick: Duration = Duration, Text("4 ms"), Range::POSITIVE => source: "Linux 3.2 at 250 Hz";
+        /// To what a window is rounded: whole segments, of the largest that has passed, or none: the unit of its
+        /// field, down.
+        rounding: Rounding = Rounding::TYPE, Text("none") => source: SOURCE;
+        /// Which segments are rewritten: all ACKs, or those without data.
+        rewrites: Rewrites = Rewrites::TYPE, Text("acks") => source: SOURCE;
+    }
+}
 
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
@@ -273,47 +301,7 @@ pub static TABLE: Mechanism = Mechanism {
     doc: "Follows the sessions that open and close, and gives each its share of a line by lowering the receive windows of the ACKs that go \
           backward to share times round trip.",
     source: SOURCE,
-    params: &[
-        sessions::POLICY,
-        sessions::RATE,
-        sessions::LADDER,
-        sessions::MARGIN,
-        sessions::SESSION,
-        Param {
-            name: "round_trip",
-            ty: Type::Choice(&["handshake", "request", "timestamps"]),
-            default: Fallback::Text("request"),
-            range: Range::ANY,
-            source: SOURCE,
-            doc: "How the round trip is measured: from the opener's SYN to its next ACK; from each request to the first ACK of what \
-                  answers it; or by the server's timestamps that this ACK echoes. The handshake's holds until there is another.",
-        },
-        Param {
-            name: "tick",
-            ty: Type::Duration,
-            default: Fallback::Text("4 ms"),
-            range: Range::POSITIVE,
-            source: "Linux 3.2 at 250 Hz",
-            doc: "A tick of the server's timestamp clock, for round_trip = \"timestamps\".",
-        },
-        Param {
-            name: "rounding",
-            ty: Type::Choice(&["none", "floor", "nearest", "ceil"]),
-            default: Fallback::Text("none"),
-            range: Range::ANY,
-            source: SOURCE,
-            doc: "To what a window is rounded: whole segments, of the largest that has passed, or none: the unit of its field, down.",
-        },
-        Param {
-            name: "rewrites",
-            ty: Type::Choice(&["acks", "pure-acks"]),
-            default: Fallback::Text("acks"),
-            range: Range::ANY,
-            source: SOURCE,
-            doc: "Which segments: all that acknowledge, or those without data.",
-        },
-        sessions::IDLE,
-    ],
+    params: Given::PARAMS,
     observables: &[
         SESSIONS[0],
         SESSIONS[1],

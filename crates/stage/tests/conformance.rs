@@ -6,10 +6,10 @@ use evenflow_base::bucket::Params;
 use evenflow_base::credit::Arithmetic;
 use evenflow_base::limit::Limit;
 use evenflow_base::packet::ip;
-use evenflow_base::random::Given;
+
 use evenflow_base::schema::Way;
 use evenflow_base::tunnel::RULES;
-use evenflow_base::{Duration, Ecn, Packet, Rate, Time, flags};
+use evenflow_base::{Duration, Ecn, Packet, Rate, Stream, Time, flags};
 use evenflow_stage::auditor::{self, Audit, Auditor, Losses, Rule};
 use evenflow_stage::bandwidth_manager::{self, BandwidthManager};
 use evenflow_stage::congestion_controller::{self, CongestionController};
@@ -163,7 +163,7 @@ fn run_congestion_policer(vector: &Json) -> Result<(), String> {
     let numbers: Vec<f64> =
         vector["draws"].as_array().expect("a list").iter().map(|n| n.as_f64().expect("a number")).collect();
     let total = numbers.len();
-    let mut draws = Given::new(numbers);
+    let mut draws = Stream::scripted(numbers);
     let mut policer = CongestionPolicer::new(params);
     for (n, event) in vector["events"].as_array().expect("a list").iter().enumerate() {
         let size = u16::try_from(whole(event, "bytes")).expect("a size");
@@ -230,7 +230,7 @@ fn run_auditor(vector: &Json) -> Result<(), String> {
     let numbers: Vec<f64> =
         vector["draws"].as_array().expect("a list").iter().map(|n| n.as_f64().expect("a number")).collect();
     let total = numbers.len();
-    let mut draws = Given::new(numbers);
+    let mut draws = Stream::scripted(numbers);
     let mut auditor = Auditor::new(params);
     for (n, event) in vector["events"].as_array().expect("a list").iter().enumerate() {
         let of = |name: &str| u16::try_from(whole(event, name)).expect("a size");
@@ -616,7 +616,8 @@ fn word_of(field: Ecn) -> &'static str {
 
 /// Runs one vector of a policer of re-ECN and says the first thing that differs.
 fn run_reecn_policer(vector: &Json) -> Result<(), String> {
-    use evenflow_stage::reecn_policer::{K, Params, ReEcnPolicer, RttFrom, Rule, Sanction, Scope};
+    use evenflow_stage::congestion_policer::{RttFrom, Scope};
+    use evenflow_stage::reecn_policer::{K, Params, ReEcnPolicer, Rule, Sanction};
     let number = |name: &str| vector[name].as_f64().unwrap_or(1.0);
     let rule = match vector["rule"].as_str() {
         Some("tcp-rate") => Rule::TcpRate {
@@ -694,7 +695,7 @@ fn run_dropper(vector: &Json) -> Result<(), String> {
     let numbers: Vec<f64> =
         vector["draws"].as_array().expect("a list").iter().map(|n| n.as_f64().expect("a number")).collect();
     let total = numbers.len();
-    let mut draws = Given::new(numbers);
+    let mut draws = Stream::scripted(numbers);
     for (n, event) in vector["events"].as_array().expect("a list").iter().enumerate() {
         let (ecn, re) = code(&event["ecn"], &event["re"]);
         let mut packet = Packet::new(0, 1000, 960).with_ecn(ecn);

@@ -113,8 +113,91 @@ pub struct Setting<'a> {
     pub user: usize,
 }
 
-/// An application.
-pub trait Machine: Sized {
+/// An application, whatever its type. Every [`Machine`] is one; a plug-in or a test implements it directly.
+pub trait External: std::fmt::Debug + Send {
+    /// See [`Machine::on`].
+    fn on(&mut self, event: Event, now: Time, calls: &mut Vec<Call>);
+
+    /// See [`Machine::CLIENT_AT_END`].
+    fn client_at_end(&self) -> bool {
+        false
+    }
+
+    /// See [`Machine::OWN_STARTS`].
+    fn own_starts(&self) -> bool {
+        false
+    }
+
+    /// See [`Machine::ADAPTS`].
+    fn adapts(&self) -> bool {
+        false
+    }
+
+    /// See [`Machine::observe`].
+    fn observe(&self, _name: &str, _now: Time) -> Option<f64> {
+        None
+    }
+
+    /// See [`Machine::fault`].
+    fn fault(&self) -> Option<NoLevel> {
+        None
+    }
+
+    /// See [`Machine::playback`].
+    fn playback(&self) -> Option<&Playback> {
+        None
+    }
+
+    /// See [`Machine::heap_bytes`].
+    fn heap_bytes(&self) -> u64 {
+        0
+    }
+}
+
+impl<M: Machine> External for M {
+    fn on(&mut self, event: Event, now: Time, calls: &mut Vec<Call>) {
+        Machine::on(self, event, now, calls);
+    }
+
+    fn client_at_end(&self) -> bool {
+        M::CLIENT_AT_END
+    }
+
+    fn own_starts(&self) -> bool {
+        M::OWN_STARTS
+    }
+
+    fn adapts(&self) -> bool {
+        M::ADAPTS
+    }
+
+    fn observe(&self, name: &str, now: Time) -> Option<f64> {
+        Machine::observe(self, name, now)
+    }
+
+    fn fault(&self) -> Option<NoLevel> {
+        Machine::fault(self)
+    }
+
+    fn playback(&self) -> Option<&Playback> {
+        Machine::playback(self)
+    }
+
+    fn heap_bytes(&self) -> u64 {
+        Machine::heap_bytes(self)
+    }
+}
+
+/// An adaptation rule asked for a level beyond the top of the ladder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields of a fault report")]
+pub struct NoLevel {
+    pub level: usize,
+    pub top: usize,
+}
+
+/// An application of this crate.
+pub trait Machine: Sized + std::fmt::Debug + Send {
     /// Its table.
     const TABLE: &'static Mechanism;
 
@@ -149,13 +232,18 @@ pub trait Machine: Sized {
     }
 
     /// What it did that it must never do.
-    fn fault(&self) -> Option<String> {
+    fn fault(&self) -> Option<NoLevel> {
         None
     }
 
     /// What its user watches, where it plays video.
     fn playback(&self) -> Option<&Playback> {
         None
+    }
+
+    /// Bytes on the heap.
+    fn heap_bytes(&self) -> u64 {
+        0
     }
 }
 
@@ -216,7 +304,7 @@ pub(crate) const MOST_BYTES: f64 = 1e15;
 
 #[cfg(test)]
 pub(crate) mod testing {
-    //! Machines stepped by hand: events in, calls out.
+    //! Machines stepped directly: events in, calls out.
 
     use super::*;
 

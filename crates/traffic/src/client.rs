@@ -5,7 +5,7 @@
 //! pipelining, HTTP/2, a server that closes idle connections.
 
 use evenflow_base::schema::Values;
-use evenflow_base::{Duration, End, Time};
+use evenflow_base::{Duration, End, Heap, Time};
 
 use crate::app::{Call, Conn, Drawn, Event, Setting};
 
@@ -105,6 +105,11 @@ pub(crate) struct Client {
 }
 
 impl Client {
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> u64 {
+        self.channels.heap_bytes()
+    }
+
     /// A client of at most `most` connections, each kept for more than one object or not; `request` and `service` are parameters.
     pub fn new(values: &Values, most: u32, keep: bool, setting: &Setting) -> Client {
         Client {

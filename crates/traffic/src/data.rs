@@ -5,7 +5,7 @@
 //! nothing more: what was sent is repeated until it is acknowledged, then comes the FIN.
 
 use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Values};
-use evenflow_base::{Duration, End, Time};
+use evenflow_base::{Duration, End, Heap, Time};
 
 use crate::app::{Call, Conn, Drawn, Event, Machine, Setting, Transfer};
 use crate::ending::{END_OF_DATA, Ending, UNTIL};
@@ -178,6 +178,10 @@ macro_rules! data {
 
             fn build(values: &Values, setting: &Setting) -> Result<$name, Vec<Problem>> {
                 Ok($name(Data::new(values, setting)))
+            }
+
+            fn heap_bytes(&self) -> u64 {
+                self.0.flows.heap_bytes()
             }
 
             fn on(&mut self, event: Event, now: Time, calls: &mut Vec<Call>) {

@@ -6,11 +6,11 @@
 //! several connections, and given up for a smaller one. Not here: several chunks at a time, live video, sound apart from pictures.
 
 use evenflow_base::schema::{Fallback, Mechanism, Nested, Param, Problem, Range, Room, Type, Value, Values};
-use evenflow_base::{Duration, Time};
+use evenflow_base::{Duration, Heap, Time};
 
 use crate::START;
 use crate::adaptation::{Adaptation, Known, Ladder};
-use crate::app::{Call, Drawn, Event, Machine, Setting, Transfer};
+use crate::app::{Call, Drawn, Event, Machine, NoLevel, Setting, Transfer};
 use crate::client::{Client, News};
 use crate::ending::{Ending, UNTIL};
 use crate::playback::{Playback, Thresholds};
@@ -173,6 +173,13 @@ impl Machine for Has {
         })
     }
 
+    fn heap_bytes(&self) -> u64 {
+        self.client.heap_bytes()
+            + self.playback.heap_bytes()
+            + self.ladder.heap_bytes()
+            + self.throughputs.heap_bytes()
+    }
+
     fn on(&mut self, event: Event, now: Time, calls: &mut Vec<Call>) {
         match event {
             Event::Start if self.ending.is_none_or(|ending| now < ending.at) => {
@@ -208,9 +215,8 @@ impl Machine for Has {
         Some(&self.playback)
     }
 
-    fn fault(&self) -> Option<String> {
-        let (level, top) = (self.fault?, self.ladder.top());
-        Some(format!("an adaptation rule asked for level {level}, but the ladder ends at level {top}"))
+    fn fault(&self) -> Option<NoLevel> {
+        Some(NoLevel { level: self.fault?, top: self.ladder.top() })
     }
 }
 
@@ -1089,8 +1095,7 @@ mod tests {
         let mut has: Has = machine(&values(&[1e6], &rate(), &[]), None, false);
         assert_eq!(has.fault(), None);
         has.fault = Some(3);
-        let why = "an adaptation rule asked for level 3, but the ladder ends at level 0";
-        assert_eq!(has.fault().as_deref(), Some(why));
+        assert_eq!(has.fault(), Some(NoLevel { level: 3, top: 0 }));
     }
 
     #[test]

@@ -5,6 +5,9 @@
 //! (Poisson, constant rate) make their own packets. Everything else is an [`App`]: a machine that opens connections on the way
 //! and acts at both of their ends.
 
+#[macro_use(params)]
+extern crate evenflow_base;
+
 pub mod adaptation;
 mod app;
 mod arrivals;
@@ -24,7 +27,7 @@ pub mod youtube;
 use evenflow_base::schema::{Fallback, Mechanism, Nested, Param, Problem, Range, Room, Type, Value, Values};
 use evenflow_base::{Duration, Ecn, Stream, Time};
 
-pub use app::{Call, Conn, Datagram, Drawn, Event, Machine, Setting, Transfer};
+pub use app::{Call, Conn, Datagram, Drawn, Event, External, Machine, NoLevel, Setting, Transfer};
 pub use arrivals::Arrivals;
 pub use ending::{Ending, ending};
 pub use playback::{Moment, Playback, Thresholds};
@@ -38,10 +41,12 @@ pub const UDP_HEADER: u16 = 28;
 /// The kinds of application: variant, type, and what calls them by name.
 macro_rules! apps {
     ($($(#[$doc:meta])* $name:ident($app:ty),)*) => {
-        /// An application, dispatched statically.
-        #[derive(Clone, Debug)]
+        /// An application; those of this crate are dispatched statically.
+        #[derive(Debug)]
         pub enum App {
             $($(#[$doc])* $name($app),)*
+            /// One from outside.
+            External(Box<dyn External>),
         }
 
         /// The tables of all applications.
@@ -62,22 +67,10 @@ macro_rules! apps {
             /// See [`Machine::on`].
             #[inline]
             pub fn on(&mut self, event: Event, now: Time, calls: &mut Vec<Call>) {
-                match self { $(App::$name(app) => app.on(event, now, calls),)* }
-            }
-
-            /// See [`Machine::observe`].
-            pub fn observe(&self, name: &str, now: Time) -> Option<f64> {
-                match self { $(App::$name(app) => app.observe(name, now),)* }
-            }
-
-            /// See [`Machine::playback`].
-            pub fn playback(&self) -> Option<&Playback> {
-                match self { $(App::$name(app) => app.playback(),)* }
-            }
-
-            /// See [`Machine::fault`].
-            pub fn fault(&self) -> Option<String> {
-                match self { $(App::$name(app) => app.fault(),)* }
+                match self {
+                    $(App::$name(app) => Machine::on(app, event, now, calls),)*
+                    App::External(app) => app.on(event, now, calls),
+                }
             }
 
             /// See [`Machine::problems`].
@@ -95,20 +88,16 @@ macro_rules! apps {
                 })*
                 &[]
             }
+        }
 
-            /// See [`Machine::ADAPTS`].
-            pub fn adapts(&self) -> bool {
-                match self { $(App::$name(_) => <$app as Machine>::ADAPTS,)* }
-            }
+        impl std::ops::Deref for App {
+            type Target = dyn External;
 
-            /// See [`Machine::OWN_STARTS`].
-            pub fn own_starts(&self) -> bool {
-                match self { $(App::$name(_) => <$app as Machine>::OWN_STARTS,)* }
-            }
-
-            /// See [`Machine::CLIENT_AT_END`].
-            pub fn client_at_end(&self) -> bool {
-                match self { $(App::$name(_) => <$app as Machine>::CLIENT_AT_END,)* }
+            fn deref(&self) -> &(dyn External + 'static) {
+                match self {
+                    $(App::$name(app) => app,)*
+                    App::External(app) => &**app,
+                }
             }
         }
     };

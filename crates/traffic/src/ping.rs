@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Values};
-use evenflow_base::{Duration, Ecn, End, Time};
+use evenflow_base::{Duration, Ecn, End, Heap, Time};
 
 use crate::app::{Call, Datagram, Drawn, Event, Machine, Setting, Transfer};
 use crate::ending::{END_OF_PING as END, Ending, UNTIL};
@@ -87,6 +87,10 @@ impl Machine for Ping {
             waiting: VecDeque::new(),
             late: Time::NEVER,
         })
+    }
+
+    fn heap_bytes(&self) -> u64 {
+        self.waiting.heap_bytes()
     }
 
     fn on(&mut self, event: Event, now: Time, calls: &mut Vec<Call>) {

@@ -6,7 +6,7 @@
 //! follow for any part of the run. Not here: how video comes in, and what a viewer thinks of it.
 
 use evenflow_base::schema::{Problem, Values};
-use evenflow_base::{Duration, Time};
+use evenflow_base::{Duration, Heap, Time};
 
 /// Where playback starts, resumes and stalls: seconds of video in the buffer.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -84,6 +84,11 @@ pub struct Playback {
 }
 
 impl Playback {
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> u64 {
+        self.moments.heap_bytes()
+    }
+
     /// A player that shows nothing.
     pub fn new(thresholds: Thresholds) -> Playback {
         Playback {

@@ -24,6 +24,10 @@ impl Machine for RequestResponse {
         Ok(RequestResponse(Visitor::new(values, "response", "requests", 1, None, setting)))
     }
 
+    fn heap_bytes(&self) -> u64 {
+        self.0.heap_bytes()
+    }
+
     fn on(&mut self, event: Event, now: Time, calls: &mut Vec<Call>) {
         self.0.on(event, now, calls);
     }

@@ -4,7 +4,7 @@
 //! lingers have it. Not here: data in the other direction, which is `request-response`.
 
 use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Values};
-use evenflow_base::{Duration, End, Time};
+use evenflow_base::{Duration, End, Heap, Time};
 
 use crate::app::{Call, Conn, Drawn, Event, Machine, Setting, Transfer};
 use crate::ending::{END, Ending, UNTIL};
@@ -116,6 +116,10 @@ impl Machine for ShortFlows {
             flows: Vec::new(),
             free: Vec::new(),
         })
+    }
+
+    fn heap_bytes(&self) -> u64 {
+        self.flows.heap_bytes() + self.free.heap_bytes()
     }
 
     fn on(&mut self, event: Event, now: Time, calls: &mut Vec<Call>) {

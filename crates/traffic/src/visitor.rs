@@ -4,7 +4,7 @@
 //! connection, completed with its last byte, abandoned where the user loses patience, failed where a connection is lost.
 
 use evenflow_base::schema::{Problem, Values};
-use evenflow_base::{Duration, Time};
+use evenflow_base::{Duration, Heap, Time};
 
 use crate::app::{Call, Drawn, Event, Setting, Transfer};
 use crate::client::{Client, News};
@@ -70,6 +70,11 @@ pub(crate) fn check(values: &Values) -> Vec<Problem> {
 }
 
 impl Visitor {
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> u64 {
+        self.client.heap_bytes() + self.sizes.heap_bytes()
+    }
+
     /// A user with the parameters `think`, `patience`, `keep_alive` and those of [`Client`]; `first` names the size of the first object,
     /// `visits` the number of visits.
     pub fn new(

@@ -32,6 +32,10 @@ impl Machine for Web {
         Ok(Web(Visitor::new(values, "page_size", "pages", most, Some(objects), setting)))
     }
 
+    fn heap_bytes(&self) -> u64 {
+        self.0.heap_bytes()
+    }
+
     fn on(&mut self, event: Event, now: Time, calls: &mut Vec<Call>) {
         self.0.on(event, now, calls);
     }

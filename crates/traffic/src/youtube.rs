@@ -85,6 +85,10 @@ impl Machine for Youtube {
         })
     }
 
+    fn heap_bytes(&self) -> u64 {
+        self.client.heap_bytes() + self.playback.heap_bytes()
+    }
+
     fn on(&mut self, event: Event, now: Time, calls: &mut Vec<Call>) {
         match event {
             Event::Start if self.ending.is_none_or(|ending| now < ending.at) => {

@@ -8,14 +8,12 @@
 
 use std::collections::VecDeque;
 
-use evenflow_base::schema::{Fallback, Nested, Param, Range, Type, Value, Values};
-use evenflow_base::{Duration, Signals, Time};
-
-use crate::profile::words;
+use evenflow_base::schema::{Nested, Value, Values};
+use evenflow_base::{Duration, Heap, Signals, Time};
 
 words! {
     /// What is reported.
-    Reports {
+    pub enum Reports {
         /// Losses alone.
         Loss = "loss",
         /// Losses and congestion marks.
@@ -25,7 +23,7 @@ words! {
 
 words! {
     /// In what congestion is counted.
-    Unit {
+    pub enum Unit {
         /// Bytes: a packet reports its own size (RFC 7786 section 3).
         Bytes = "bytes",
         /// Packets: a packet reports a packet.
@@ -35,7 +33,7 @@ words! {
 
 words! {
     /// How many marks a packet may carry.
-    Encoding {
+    pub enum Encoding {
         /// One: the ECN field and the RE flag of IPv4 have a code for each, none for two.
         Ipv4 = "ipv4",
         /// Any of the three: the destination option of IPv6 (RFC 7837).
@@ -45,7 +43,7 @@ words! {
 
 words! {
     /// When a sender gives credit: reports made before there is congestion, so that an auditor never finds it in debt.
-    Credit {
+    pub enum Credit {
         /// Never.
         None = "none",
         /// As much as is in flight (RFC 7786 section 4.2).
@@ -63,7 +61,7 @@ words! {
 
 words! {
     /// What is said again of what was said with a packet that is lost (RFC 7786 section 5).
-    LostReports {
+    pub enum LostReports {
         /// Nothing: a sender may take the risk that an auditor misses it.
         Forgotten = "forgotten",
         /// Credit.
@@ -75,7 +73,7 @@ words! {
 
 words! {
     /// What becomes of reports that a flow still owes at its end.
-    Leftover {
+    pub enum Leftover {
         /// Nobody makes them.
         Drop = "drop",
         /// The user's next flow does.
@@ -85,7 +83,7 @@ words! {
 
 words! {
     /// What a sender does to have congestion go unnoticed.
-    Cheat {
+    pub enum Cheat {
         /// Nothing.
         None = "none",
         /// It passes as Not-ConEx.
@@ -99,29 +97,40 @@ words! {
     }
 }
 
-/// What a sender does. An honest one has `declared` 1, is not `late` and does not `cheat`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
-    /// What is reported.
-    pub report: Reports,
-    /// What is counted.
-    pub unit: Unit,
-    /// One mark a packet or several.
-    pub encoding: Encoding,
-    /// Credit.
-    pub credit: Credit,
-    /// Retransmissions that turn out to have been needless are taken back (RFC 7786 section 3.1).
-    pub undo_spurious: bool,
-    /// What was said with packets that are lost.
-    pub lost_reports: LostReports,
-    /// What it still owes at its end.
-    pub leftover: Leftover,
-    /// The share φ of its congestion that it declares: less than 1 for a cheat, more than 1 to be on the safe side.
-    pub declared: f64,
-    /// How many round trips it keeps a report back.
-    pub late: f64,
-    /// What else it does.
-    pub cheat: Cheat,
+params! {
+    /// The parameters of a ConEx sender. An honest one has `declared` 1, is not `late` and does not `cheat`.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Settings {
+        /// What is reported: losses, or losses and the marks that the stack's `ecn` brings back.
+        report: Reports = Reports::TYPE, Text("loss-and-ecn") => source: "RFC 7786 section 2";
+        /// What is counted: a packet reports its own size, or one packet.
+        unit: Unit = Unit::TYPE, Text("bytes") => source: "RFC 7786 section 3";
+        /// The ECN field and RE flag of IPv4, where data is ECT(1) whatever `ecn` says and carries one mark at
+        /// most; or the option of IPv6, which carries any of the three.
+        encoding: Encoding = Encoding::TYPE, Text("ipv4")
+            => source: "Sanhaji et al. 2015 table I, RFC 7837 section 4";
+        /// Reports in advance, for an auditor: none; as much as is in flight; half of that in slow start; one
+        /// window, once; re-ECN's first and third packet, or its general test.
+        credit: Credit = Credit::TYPE, Text("none")
+            => source: "RFC 7786 section 4.2, draft-briscoe-conex-re-ecn-tcp-04 section 6.1.6 and appendix D";
+        /// Retransmissions that a duplicate report shows to be needless are taken back.
+        undo_spurious: bool = Flag, Text("false") => source: "RFC 7786 section 3.1";
+        /// What is said again of what was said with a packet that is lost: nothing; credit, which no policer
+        /// charges by default; or reports too, for which a policer that saw them charges twice.
+        lost_reports: LostReports = LostReports::TYPE, Text("credit")
+            => source: "RFC 7786 section 5: should be repeated, may be forgotten";
+        /// What a flow still owes at its end: nobody reports it, or the user's next flow does.
+        leftover: Leftover = Leftover::TYPE, Text("drop") => source: "Sanhaji et al. 2015 leave it open";
+        /// The share of its congestion that it declares: less than 1 is a cheat, more than 1 is on the safe side.
+        declared: f64 = Number, Text("1"), Range::between(0.0, 100.0)
+            => source: "draft-wagner-conex-audit-02 section 2";
+        /// Round trips for which it keeps each report back.
+        late: f64 = Number, Text("0"), Range::between(0.0, 1000.0) => source: "RFC 7713 section 5.5";
+        /// What it does to have congestion go unnoticed: passes as Not-ConEx; sends lost data again under new
+        /// numbers; leaves its reports to other flows of the user; has a receiver that says nothing of marks.
+        cheat: Cheat = Cheat::TYPE, Text("none")
+            => source: "RFC 7713 section 5.5, draft-briscoe-tsvwg-re-ecn-tcp-06 appendix E";
+    }
 }
 
 impl Settings {
@@ -138,22 +147,6 @@ impl Settings {
             declared: 1.0,
             late: 0.0,
             cheat: Cheat::None,
-        }
-    }
-
-    /// From a table that was checked.
-    pub fn of(values: &Values) -> Settings {
-        Settings {
-            report: Reports::of(values.word("report")),
-            unit: Unit::of(values.word("unit")),
-            encoding: Encoding::of(values.word("encoding")),
-            credit: Credit::of(values.word("credit")),
-            undo_spurious: values.flag("undo_spurious"),
-            lost_reports: LostReports::of(values.word("lost_reports")),
-            leftover: Leftover::of(values.word("leftover")),
-            declared: values.number("declared"),
-            late: values.number("late"),
-            cheat: Cheat::of(values.word("cheat")),
         }
     }
 
@@ -182,92 +175,7 @@ impl Settings {
 pub static CONEX: Nested = Nested {
     name: "conex",
     doc: "A sender that reports the congestion it hears of in what it sends (RFC 7713, RFC 7786), or that cheats.",
-    params: &[
-        Param {
-            name: "report",
-            ty: Type::Choice(Reports::WORDS),
-            default: Fallback::Text("loss-and-ecn"),
-            range: Range::ANY,
-            source: "RFC 7786 section 2",
-            doc: "What is reported: losses, or losses and the marks that the stack's `ecn` brings back.",
-        },
-        Param {
-            name: "unit",
-            ty: Type::Choice(Unit::WORDS),
-            default: Fallback::Text("bytes"),
-            range: Range::ANY,
-            source: "RFC 7786 section 3",
-            doc: "What is counted: a packet reports its own size, or one packet.",
-        },
-        Param {
-            name: "encoding",
-            ty: Type::Choice(Encoding::WORDS),
-            default: Fallback::Text("ipv4"),
-            range: Range::ANY,
-            source: "Sanhaji et al. 2015 table I, RFC 7837 section 4",
-            doc: "The ECN field and RE flag of IPv4, where data is ECT(1) whatever `ecn` says and carries one mark at most; or the \
-                  option of IPv6, which carries any of the three.",
-        },
-        Param {
-            name: "credit",
-            ty: Type::Choice(Credit::WORDS),
-            default: Fallback::Text("none"),
-            range: Range::ANY,
-            source: "RFC 7786 section 4.2, draft-briscoe-conex-re-ecn-tcp-04 section 6.1.6 and appendix D",
-            doc: "Reports in advance, for an auditor: none; as much as is in flight; half of that in slow start; one window, once; \
-                  re-ECN's first and third packet, or its general test.",
-        },
-        Param {
-            name: "undo_spurious",
-            ty: Type::Flag,
-            default: Fallback::Text("false"),
-            range: Range::ANY,
-            source: "RFC 7786 section 3.1",
-            doc: "Retransmissions that a duplicate report shows to be needless are taken back.",
-        },
-        Param {
-            name: "lost_reports",
-            ty: Type::Choice(LostReports::WORDS),
-            default: Fallback::Text("credit"),
-            range: Range::ANY,
-            source: "RFC 7786 section 5: should be repeated, may be forgotten",
-            doc: "What is said again of what was said with a packet that is lost: nothing; credit, which no policer charges by default; or \
-                  reports too, for which a policer that saw them charges twice.",
-        },
-        Param {
-            name: "leftover",
-            ty: Type::Choice(Leftover::WORDS),
-            default: Fallback::Text("drop"),
-            range: Range::ANY,
-            source: "Sanhaji et al. 2015 leave it open",
-            doc: "What a flow still owes at its end: nobody reports it, or the user's next flow does.",
-        },
-        Param {
-            name: "declared",
-            ty: Type::Number,
-            default: Fallback::Text("1"),
-            range: Range { min: 0.0, closed: true, max: 100.0 },
-            source: "draft-wagner-conex-audit-02 section 2",
-            doc: "The share of its congestion that it declares: less than 1 is a cheat, more than 1 is on the safe side.",
-        },
-        Param {
-            name: "late",
-            ty: Type::Number,
-            default: Fallback::Text("0"),
-            range: Range { min: 0.0, closed: true, max: 1000.0 },
-            source: "RFC 7713 section 5.5",
-            doc: "Round trips for which it keeps each report back.",
-        },
-        Param {
-            name: "cheat",
-            ty: Type::Choice(Cheat::WORDS),
-            default: Fallback::Text("none"),
-            range: Range::ANY,
-            source: "RFC 7713 section 5.5, draft-briscoe-tsvwg-re-ecn-tcp-06 appendix E",
-            doc: "What it does to have congestion go unnoticed: passes as Not-ConEx; sends lost data again under new numbers; leaves its \
-                  reports to other flows of the user; has a receiver that says nothing of marks.",
-        },
-    ],
+    params: Settings::PARAMS,
     changes: &[],
 };
 
@@ -391,6 +299,11 @@ pub struct Exposure {
 }
 
 impl Exposure {
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> u64 {
+        self.late.heap_bytes() + self.out.heap_bytes()
+    }
+
     /// A sender that owes nothing.
     pub fn new(settings: Settings) -> Exposure {
         Exposure {
@@ -624,26 +537,35 @@ impl Exposure {
 
     /// What was declared and is owed is what was told, or the declared share of it, and what came from other flows; else what is
     /// wrong, in a sentence.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), Unbalanced> {
         let (s, t, owed) = (&self.settings, &self.tally, self.owed());
         let told_ecn = if s.report == Reports::LossAndEcn { t.marked.amount(s.unit) } else { 0.0 };
         let told_loss = t.lost.amount(s.unit) - t.needless.amount(s.unit);
         let arrived = |said: Volume, lost: Volume| said.amount(s.unit) - lost.amount(s.unit);
         let (loss, ecn) = (arrived(t.loss, t.loss_lost), arrived(t.ecn, t.ecn_lost));
-        for (what, told, said, owed, moved) in [
+        for (of, told, reported, owed, moved) in [
             ("losses", told_loss, loss, owed.loss, self.moved.loss),
             ("marks", told_ecn, ecn, owed.ecn, self.moved.ecn),
         ] {
-            let off = s.declared * told + moved - said - owed;
-            if off.abs() > 1e-9 * (told.abs() + said + 1.0) {
-                return Err(format!(
-                    "a ConEx sender was told of {told} {} of {what}, reported {said}, took over {moved} and owes {owed}",
-                    s.unit.word()
-                ));
+            let off = s.declared * told + moved - reported - owed;
+            if off.abs() > 1e-9 * (told.abs() + reported + 1.0) {
+                return Err(Unbalanced { of, unit: s.unit, told, reported, moved, owed });
             }
         }
         Ok(())
     }
+}
+
+/// A ConEx sender's account that does not balance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the fields of a fault report")]
+pub struct Unbalanced {
+    pub of: &'static str,
+    pub unit: Unit,
+    pub told: f64,
+    pub reported: f64,
+    pub moved: f64,
+    pub owed: f64,
 }
 
 /// How far below a whole packet rounding may leave the sum of shares.
@@ -980,7 +902,8 @@ mod tests {
         assert_eq!((exposure.check(), other.check()), (Ok(()), Ok(())));
         assert!(other.tally().loss.packets >= 6, "{:?}", other.tally());
         exposure.owed.ecn += 1.0;
-        assert!(exposure.check().unwrap_err().starts_with("a ConEx sender was told of 210 packets of marks"));
+        let fault = exposure.check().unwrap_err();
+        assert_eq!((fault.told, fault.unit, fault.of), (210.0, Unit::Packets, "marks"));
     }
 
     #[test]
@@ -997,7 +920,7 @@ mod tests {
             cheat: Cheat::HideMarks,
             ..Settings::honest(false)
         };
-        assert_eq!(Settings::of(&settings.values()), settings);
+        assert_eq!(Settings::read(&settings.values()), settings);
         let names: Vec<&str> = settings.values().0.keys().copied().collect();
         assert!(CONEX.params.iter().all(|param| names.contains(&param.name)));
         assert_eq!(names.len(), CONEX.params.len());

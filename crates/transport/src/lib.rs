@@ -4,6 +4,9 @@
 //! window grows and shrinks; [`Receiver`] reassembles and acknowledges. What a profile decides is data ([`Profile`]).
 //! Times are arguments; the caller wakes an endpoint at [`Sender::deadline`] and [`Receiver::deadline`].
 
+#[macro_use(params, words)]
+extern crate evenflow_base;
+
 pub mod congestion_control;
 pub mod connection;
 pub mod ecn;
@@ -23,6 +26,9 @@ pub use connection::{Connection, Notice, State};
 pub use profile::Profile;
 pub use receiver::Receiver;
 pub use sender::Sender;
+
+/// Segments that a sender gives out in one call: a run that reaches them ends.
+pub const MOST_AT_ONCE: usize = 1 << 22;
 
 /// A segment that an endpoint wants sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,35 +14,9 @@ use crate::exposure::{CONEX, Cheat, Encoding, Reports, Settings};
 /// With a shorter one a connection is given up within nanoseconds, and its application connects again without end.
 const AT_LEAST_A_MICROSECOND: Range = Range { min: 1e-6, closed: true, max: f64::INFINITY };
 
-/// A word of the scenario file for each variant of a rule.
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $name { $($(#[$variant_doc])* $variant),+ }
-
-        impl $name {
-            /// The words, in order.
-            pub const WORDS: &'static [&'static str] = &[$($word),+];
-
-            /// Its word.
-            pub fn word(self) -> &'static str {
-                match self { $($name::$variant => $word),+ }
-            }
-
-            /// The variant of `word`, which was checked.
-            pub fn of(word: &str) -> $name {
-                match word { $($word => $name::$variant,)+ _ => unreachable!("{word} is no {}", stringify!($name)) }
-            }
-        }
-    };
-}
-
-pub(crate) use words;
-
 words! {
     /// How congestion marks come back.
-    Ecn {
+    pub enum Ecn {
         /// Not at all: packets are not ECN-capable.
         Off = "off",
         /// One signal a round trip, latched (RFC 3168 section 6.1).
@@ -70,7 +44,7 @@ impl Ecn {
 
 words! {
     /// What tells that a segment is lost.
-    LossDetection {
+    pub enum LossDetection {
         /// Duplicate ACKs and partial ACKs (RFC 6582).
         DuplicateAcks = "duplicate-acks",
         /// Three segments, or more than two segments of bytes, reported beyond it (RFC 6675 section 4, IsLost).
@@ -87,7 +61,7 @@ words! {
 
 words! {
     /// How the window comes down in a recovery with SACK, and after an ECN signal.
-    Reduction {
+    pub enum Reduction {
         /// The window is the threshold at once (RFC 6675 section 5 step 4.2, RFC 3168 section 6.1.2).
         AtOnce = "at-once",
         /// Proportional rate reduction (RFC 9937) after losses; at once after an ECN signal.
@@ -102,9 +76,16 @@ words! {
     }
 }
 
+impl Reduction {
+    /// Whether the window comes down step by step after a mark.
+    pub(crate) fn is_gradual(self) -> bool {
+        !matches!(self, Reduction::AtOnce | Reduction::Proportional)
+    }
+}
+
 words! {
     /// How the retransmission timeout follows from the samples.
-    RtoRule {
+    pub enum RtoRule {
         /// RFC 6298 section 2, with the floor on the whole.
         Rfc = "rfc6298",
         /// The floor is on the variation: RTO >= SRTT + floor; the variation falls once a round trip.
@@ -121,7 +102,7 @@ words! {
 
 words! {
     /// Where round-trip samples come from.
-    RttSource {
+    pub enum RttSource {
         /// The timestamp option (RFC 7323 section 4), in ticks of its clock.
         Timestamps = "timestamps",
         /// The exact time at which an acknowledged segment was sent, retransmitted ones excepted.
@@ -133,7 +114,7 @@ words! {
 
 words! {
     /// What becomes of the window after an idle time longer than the retransmission timeout.
-    IdleRestart {
+    pub enum IdleRestart {
         /// Nothing.
         Never = "never",
         /// min(initial window, cwnd) (RFC 5681 section 4.1).
@@ -150,7 +131,7 @@ words! {
 
 words! {
     /// How a connection opens.
-    Handshake {
+    pub enum Handshake {
         /// SYN, SYN-ACK, ACK.
         ThreeWay = "three-way",
         /// Not at all: both ends know of each other from the start (ns-2's one-way agents).
@@ -160,7 +141,7 @@ words! {
 
 words! {
     /// What a partial ACK does in a recovery without SACK.
-    PartialAck {
+    pub enum PartialAck {
         /// The next hole is sent again (RFC 6582 section 3.2 step 3).
         NextHole = "next-hole",
         /// It ends the recovery (RFC 2581 section 3.2 step 5: plain Reno).
@@ -170,7 +151,7 @@ words! {
 
 words! {
     /// What probes a closed window.
-    WindowProbe {
+    pub enum WindowProbe {
         /// The next byte of data (RFC 9293 section 3.8.6.1).
         Octet = "octet",
         /// A segment without data, numbered one byte before what is unacknowledged, so that it must be answered (Linux).
@@ -180,7 +161,7 @@ words! {
 
 words! {
     /// When a larger window is told though no ACK is due.
-    WindowUpdate {
+    pub enum WindowUpdate {
         /// Its edge can move by two segments or half the buffer (4.4BSD).
         TwoSegments = "two-segments",
         /// It is at least twice what the other end may still send (Linux).
@@ -190,7 +171,7 @@ words! {
 
 words! {
     /// When a window counts as used to the full.
-    WindowUse {
+    pub enum WindowUse {
         /// Less than a segment of it is free, or in slow start less than half.
         Segment = "segment",
         /// Less than a third of it and of 64 KiB is free, or no more segments than reordering was seen (Linux 3.2).
@@ -200,7 +181,7 @@ words! {
 
 words! {
     /// What a needless reduction is taken back to.
-    UndoTo {
+    pub enum UndoTo {
         /// The window and the threshold of before.
         Before = "before",
         /// Twice the threshold, or what the congestion control remembers; the threshold becomes at least three quarters of
@@ -211,7 +192,7 @@ words! {
 
 words! {
     /// How a kernel's timers keep long times.
-    TimerWheel {
+    pub enum TimerWheel {
         /// In slots of 8 ticks from 63 ticks on, of 64 from 504 on (Linux since 4.8); never early.
         Slots = "slots",
         /// To the tick, from the tick that began last.
@@ -222,7 +203,7 @@ words! {
 words! {
     /// What a threshold is half of.
     #[derive(Default)]
-    WindowBase {
+    pub enum WindowBase {
         /// What is in flight (RFC 5681 equation 4).
         #[default]
         Flight = "flight",
@@ -233,7 +214,7 @@ words! {
 
 words! {
     /// How CUBIC leaves slow start when nothing is lost.
-    SlowStart {
+    pub enum SlowStart {
         /// By a loss only (RFC 5681).
         Standard = "standard",
         /// Hybrid slow start (Ha and Rhee 2011) as in Linux.
@@ -511,7 +492,7 @@ lines! {
 
 words! {
     /// The codepoint of ECN-capable packets (RFC 3168 section 5).
-    Ect {
+    pub enum Ect {
         /// ECT(0).
         Zero = "0",
         /// ECT(1).
@@ -532,7 +513,7 @@ impl Ect {
 
 words! {
     /// What the receiving end of a connection can do.
-    PeerEcn {
+    pub enum PeerEcn {
         /// What the sender asks for.
         Same = "same",
         /// Nothing.
@@ -551,6 +532,23 @@ pub const NAMES: &[&str] = &["rfc", "ns3.26", "ns2", "ns2-linux", "linux3.2", "l
 
 /// Those that are complete, in the order of the documentation.
 pub const COMPLETE: &[&str] = &["rfc", "linux", "linux3.2", "ns3.26", "ns2", "ns2-linux"];
+
+/// Options that one profile alone uses: accepted, and part of the canonical form, but not documented.
+pub const UNDOCUMENTED: &[&str] = &[
+    "count_acks",
+    "window_used",
+    "window_decay",
+    "segmentation_offload",
+    "moderation",
+    "limited_transmit_window",
+    "f_rto",
+    "undo_to",
+    "timer_wheel",
+    "ack_delay_max",
+    "ack_pushed",
+    "ack_growing_window",
+    "ack_compression",
+];
 
 /// A window that never binds. A power of two below 2^53, so that it is exact as a number.
 const UNBOUNDED: u64 = 1 << 40;
@@ -669,33 +667,33 @@ impl Profile {
     pub fn linux() -> Profile {
         Profile {
             name: "linux",
-            slow_start_segments: None,
-            whole_segments: true,
-            count_delivered: true,
-            half_of: WindowBase::Window,
-            slow_start: SlowStart::Hystart,
-            restart_after_idle: IdleRestart::Halving,
-            loss_detection: LossDetection::Rack,
-            deflate_at_exit: false,
-            reduction: Reduction::ProportionalAlways,
-            rescue: false,
-            tail_loss_probe: true,
-            undo: true,
-            rtt: RttSource::SendTimes,
-            timer_tick: Duration::from_millis(4), // 250 Hz
-            rto: RtoRule::Linux,
-            min_rto: Duration::from_millis(200),
-            max_rto: Duration::from_millis(120_000),
-            time_wait: Duration::from_millis(60_000),
-            zero_window_probe: WindowProbe::Empty,
-            window_update: WindowUpdate::Doubled,
-            ack_delay: Duration::from_millis(40),
-            quick_acks: 16,
-            ack_pushed: true,
-            ack_interactive: true,
-            ack_growing_window: true,
-            segmentation_offload: true,
-            ack_compression: Duration::from_millis(1),
+            slow_start_segments: None,                 // tcp_slow_start
+            whole_segments: true,                      // snd_cwnd counts packets
+            count_delivered: true,                     // tcp_cong_control
+            half_of: WindowBase::Window,               // tcp_reno_ssthresh
+            slow_start: SlowStart::Hystart,            // tcp_cubic.c
+            restart_after_idle: IdleRestart::Halving,  // tcp_cwnd_restart
+            loss_detection: LossDetection::Rack,       // tcp_recovery.c
+            deflate_at_exit: false,                    // tcp_end_cwnd_reduction
+            reduction: Reduction::ProportionalAlways,  // tcp_cwnd_reduction
+            rescue: false,                             // it has none
+            tail_loss_probe: true,                     // tcp_send_loss_probe
+            undo: true,                                // tcp_try_undo_recovery
+            rtt: RttSource::SendTimes,                 // tcp_ack_update_rtt
+            timer_tick: Duration::from_millis(4),      // 250 Hz
+            rto: RtoRule::Linux,                       // tcp_rtt_estimator
+            min_rto: Duration::from_millis(200),       // TCP_RTO_MIN
+            max_rto: Duration::from_millis(120_000),   // TCP_RTO_MAX
+            time_wait: Duration::from_millis(60_000),  // TCP_TIMEWAIT_LEN
+            zero_window_probe: WindowProbe::Empty,     // tcp_xmit_probe_skb
+            window_update: WindowUpdate::Doubled,      // tcp_cleanup_rbuf
+            ack_delay: Duration::from_millis(40),      // TCP_DELACK_MIN
+            quick_acks: 16,                            // TCP_MAX_QUICKACKS
+            ack_pushed: true,                          // tcp_cleanup_rbuf, since 6.6
+            ack_interactive: true,                     // inet_csk_enter_pingpong_mode
+            ack_growing_window: true,                  // __tcp_ack_snd_check
+            segmentation_offload: true,                // tcp_tso_autosize
+            ack_compression: Duration::from_millis(1), // tcp_comp_sack_delay_ns
             ..Profile::rfc()
         }
     }
@@ -704,37 +702,37 @@ impl Profile {
     pub fn linux3_2() -> Profile {
         Profile {
             name: "linux3.2",
-            header: 66, // with Ethernet's
-            count_acks: true,
-            byte_counting: false,
-            whole_segments: true,
-            half_of: WindowBase::Window,
-            slow_start_at_threshold: true,
-            slow_start: SlowStart::Hystart,
-            window_used: WindowUse::Third,
-            window_decay: true,
-            restart_after_idle: IdleRestart::HalvingWhole,
-            loss_detection: LossDetection::FackAdaptive,
-            moderation: true,
-            deflate_at_exit: false,
-            reduction: Reduction::ProportionalOrHalving,
-            rescue: false,
-            f_rto: true,
-            undo: true,
-            undo_to: UndoTo::TwiceThreshold,
-            clock_tick: Duration::from_millis(4), // 250 Hz
-            timer_tick: Duration::from_millis(4),
-            timer_wheel: TimerWheel::Exact,
-            rto: RtoRule::LinuxTicks,
-            min_rto: Duration::from_millis(200),
-            max_rto: Duration::from_millis(120_000),
-            time_wait: Duration::from_millis(60_000),
-            zero_window_probe: WindowProbe::Empty,
-            window_update: WindowUpdate::Doubled,
-            ack_delay: Duration::from_millis(40),
-            ack_delay_max: Duration::from_millis(200),
-            quick_acks: 16,
-            ack_interactive: true,
+            header: 66,                                    // with Ethernet's
+            count_acks: true,                              // tcp_reno_cong_avoid
+            byte_counting: false,                          // tcp_abc is 0
+            whole_segments: true,                          // snd_cwnd counts packets
+            half_of: WindowBase::Window,                   // tcp_reno_ssthresh
+            slow_start_at_threshold: true,                 // tcp_reno_cong_avoid
+            slow_start: SlowStart::Hystart,                // tcp_cubic.c
+            window_used: WindowUse::Third,                 // tcp_is_cwnd_limited
+            window_decay: true,                            // tcp_cwnd_validate
+            restart_after_idle: IdleRestart::HalvingWhole, // tcp_cwnd_restart
+            loss_detection: LossDetection::FackAdaptive,   // tcp_update_scoreboard
+            moderation: true,                              // tcp_moderate_cwnd
+            deflate_at_exit: false,                        // tcp_complete_cwr
+            reduction: Reduction::ProportionalOrHalving,   // tcp_update_cwnd_in_recovery, tcp_cwnd_down
+            rescue: false,                                 // it has none
+            f_rto: true,                                   // tcp_enter_frto
+            undo: true,                                    // tcp_try_undo_recovery
+            undo_to: UndoTo::TwiceThreshold,               // tcp_undo_cwr
+            clock_tick: Duration::from_millis(4),          // 250 Hz
+            timer_tick: Duration::from_millis(4),          // 250 Hz
+            timer_wheel: TimerWheel::Exact,                // kernel/timer.c
+            rto: RtoRule::LinuxTicks,                      // tcp_rtt_estimator
+            min_rto: Duration::from_millis(200),           // TCP_RTO_MIN
+            max_rto: Duration::from_millis(120_000),       // TCP_RTO_MAX
+            time_wait: Duration::from_millis(60_000),      // TCP_TIMEWAIT_LEN
+            zero_window_probe: WindowProbe::Empty,         // tcp_xmit_probe_skb
+            window_update: WindowUpdate::Doubled,          // tcp_cleanup_rbuf
+            ack_delay: Duration::from_millis(40),          // TCP_DELACK_MIN
+            ack_delay_max: Duration::from_millis(200),     // TCP_DELACK_MAX
+            quick_acks: 16,                                // TCP_MAX_QUICKACKS
+            ack_interactive: true,                         // pingpong mode
             ..Profile::rfc()
         }
     }
@@ -747,75 +745,22 @@ impl Profile {
             header: 54,
             syn_extra: 4,
             max_window: 131_072,
-            window_scaling: true,
-            send_buffer: UNBOUNDED,
-            nagle: false,
             write: Some(512),
             initial_window: 1.0,
-            threshold_from_window: false,
-            slow_start_segments: Some(1),
-            count_acks: false,
             byte_counting: false,
-            whole_bytes: true,
-            whole_segments: false,
-            count_delivered: false,
-            half_of: WindowBase::Flight,
-            reduce_after_timeout: false,
-            slow_start_at_threshold: false,
             slow_start: SlowStart::Standard,
             window_validation: false,
-            window_used: WindowUse::Segment,
-            window_decay: false,
             restart_after_idle: IdleRestart::Never,
             sack: false,
             loss_detection: LossDetection::DuplicateAcks,
-            duplicate_threshold: 3,
-            moderation: false,
-            limited_transmit: true,
             limited_transmit_window: false, // ns-3.26 does not ask
-            segmentation_offload: false,
-            partial_ack: PartialAck::NextHole,
-            deflate_at_exit: true,
             reduction: Reduction::AtOnce,
             rescue: false,
-            tail_loss_probe: false,
-            f_rto: false,
-            undo: false,
-            undo_to: UndoTo::Before,
-            rtt: RttSource::Timestamps,
-            clock_tick: Duration::from_millis(1),
-            timer_tick: Duration::ZERO,
-            timer_wheel: TimerWheel::Slots,
-            rto: RtoRule::Rfc,
-            min_rto: Duration::from_millis(1000),
-            max_rto: Duration::from_millis(60_000),
-            handshake: Handshake::ThreeWay,
             syn_rto: Duration::from_millis(3000),
-            syn_tries: 6,
-            time_wait: Duration::from_millis(240_000), // twice its MaxSegLifetime
-            zero_window_probe: WindowProbe::Octet,
-            window_update: WindowUpdate::TwoSegments,
             retries: Some(6),
             timeout_window_once: true,
-            ack_every: 2,
-            ack_delay: Duration::from_millis(200),
-            ack_delay_max: Duration::ZERO,
             quick_acks: 1,
-            ack_pushed: false,
-            ack_interactive: false,
-            ack_growing_window: false,
-            ack_compression: Duration::ZERO,
-            cached_ssthresh: None,
-            cached_reordering: None,
-            cached_srtt: Duration::ZERO,
-            cached_rttvar: Duration::ZERO,
-            save_metrics: false,
-            ecn: Ecn::Off,
-            peer_ecn: PeerEcn::Same,
-            ect: Ect::Zero,
-            ecn_on_retransmissions: false,
-            ecn_on_control: false,
-            conex: None,
+            ..Profile::rfc()
         }
     }
 
@@ -826,23 +771,27 @@ impl Profile {
             mss: 1460,
             header: 40,
             syn_extra: 0,
-            max_window: UNBOUNDED,
-            write: None,
+            initial_window: 1.0,
             threshold_from_window: true,
+            byte_counting: false,
             whole_bytes: false,
             half_of: WindowBase::Window,
-            limited_transmit_window: true,
+            slow_start: SlowStart::Standard,
+            window_validation: false,
+            restart_after_idle: IdleRestart::Never,
+            sack: false,
+            loss_detection: LossDetection::DuplicateAcks,
             deflate_at_exit: false,
+            reduction: Reduction::AtOnce,
+            rescue: false,
             rtt: RttSource::OneSegment,
             clock_tick: Duration::from_millis(10),
             rto: RtoRule::Ticks,
-            syn_tries: 6,
+            syn_rto: Duration::from_millis(3000),
             time_wait: Duration::ZERO, // its FullTcp has none
             retries: None,
-            timeout_window_once: false,
             ack_every: 1,
-            quick_acks: 0,
-            ..Profile::ns3_26()
+            ..Profile::rfc()
         }
     }
 
@@ -861,8 +810,6 @@ impl Profile {
             restart_after_idle: IdleRestart::InitialWindow,
             sack: true,
             loss_detection: LossDetection::Fack,
-            limited_transmit: true,
-            segmentation_offload: false,
             reduction: Reduction::RateHalving,
             rtt: RttSource::Timestamps,
             clock_tick: Duration::from_millis(1),
@@ -894,7 +841,7 @@ impl Profile {
         }
         let given = |name: &str| values.get(name).is_some();
         if let Some(Value::Table(table)) = values.get("conex") {
-            self.conex = Some(Settings::of(table));
+            self.conex = Some(Settings::read(table));
             // Re-ECN's retransmissions say nothing (draft-briscoe-conex-re-ecn-tcp-04 section 6.1.7).
             if self.is_conex_over_ipv4() && !self.ecn.is_re_ecn() && !given("ecn_on_retransmissions") {
                 self.ecn_on_retransmissions = true;

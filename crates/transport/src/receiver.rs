@@ -3,7 +3,7 @@
 //!
 //! The application reads at once, so the advertised window never shrinks.
 
-use evenflow_base::{Duration, Ecn as Field, Packet, Report, Time, flags, ip, options};
+use evenflow_base::{Duration, Ecn as Field, Heap, Packet, Report, Time, flags, ip, options};
 
 use crate::exposure::Cheat;
 use crate::profile::{Ecn, Handshake, PeerEcn};
@@ -129,10 +129,10 @@ impl Spacing {
 
 impl Receiver {
     /// Bytes that it holds beside itself.
-    pub fn held_bytes(&self) -> usize {
-        self.ahead.capacity() * size_of::<Island>()
-            + self.growing.as_ref().map_or(0, |_| size_of::<Growing>())
-            + self.spacing.as_ref().map_or(0, |_| size_of::<Spacing>())
+    pub fn heap_bytes(&self) -> u64 {
+        let growing = self.growing.as_ref().map_or(0, |_| size_of::<Growing>());
+        let spacing = self.spacing.as_ref().map_or(0, |_| size_of::<Spacing>());
+        self.ahead.heap_bytes() + (growing + spacing) as u64
     }
 
     /// A listening end.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use evenflow_base::schema::Values;
 use evenflow_base::{Carried, Duration, End, Options, Packet, Stream, Time, flags};
+use evenflow_transport::connection::Outlet;
 use evenflow_transport::profile::{Ecn, Handshake, LossDetection, PartialAck, WindowProbe};
 use evenflow_transport::{CongestionControl, Connection, Notice, Profile, Segment, State};
 use proptest::prelude::*;
@@ -130,7 +131,7 @@ impl World {
                 ip: segment.ip,
                 ..Packet::new(0, segment.size(&self.profile), segment.payload)
             };
-            self.connection.attach(from, &segment, &mut packet, &mut self.options, self.now, &self.profile);
+            self.connection.attach(&segment, &mut packet, &mut self.options, self.now, &self.profile);
             let carried = *self.options.release(&mut packet);
             self.check_sent(from, &packet, &carried);
             for _ in 0..1 + u64::from(self.stream.open01() < self.channel.repeat) {
@@ -211,7 +212,8 @@ impl World {
             }
         }
         let before = self.connection.half(at).map(|s| s.numbers());
-        self.connection.receive(at, &packet, &carried, self.now, &self.profile, out, notices);
+        let to = Outlet { now: self.now, profile: &self.profile, out, notices };
+        self.connection.receive(at, &packet, &carried, to);
         let after = self.connection.half(at).map(|s| s.numbers());
         if let (Some((una, _)), Some((now, _))) = (before, after) {
             assert!(now >= una, "SND.UNA goes back");
@@ -253,7 +255,8 @@ impl World {
             self.call(end, call, &mut out, &mut notices);
         } else {
             let end = if wake[0] == next { End::Client } else { End::Server };
-            self.connection.wake(end, next, &self.profile.clone(), &mut out, &mut notices);
+            let to = Outlet { now: next, profile: &self.profile, out: &mut out, notices: &mut notices };
+            self.connection.wake(end, &mut { to });
         }
         self.transmit(&mut out);
         self.listen(notices);
@@ -277,10 +280,11 @@ impl World {
     fn call(&mut self, end: End, call: Call, out: &mut Vec<Segment>, notices: &mut Vec<Notice>) {
         let (now, profile) = (self.now, self.profile.clone());
         let c = &mut self.connection;
+        let to = &mut Outlet { now, profile: &profile, out, notices };
         let half = &mut self.halves[end.index()];
         match call {
             Call::Write(bytes) => {
-                let taken = c.write(end, bytes, now, &profile, out);
+                let taken = c.write(end, bytes, to);
                 assert!(taken <= bytes);
                 half.written += taken;
                 if profile.is_buffer_bounded() {
@@ -289,15 +293,15 @@ impl World {
                 half.wanted = if c.state(end) == State::Closed { 0 } else { half.wanted + bytes - taken };
             }
             Call::Read(bytes) => {
-                c.read(end, bytes, now, &profile, out);
+                c.read(end, bytes, to);
             }
             Call::Close => {
                 half.closed = true;
-                c.close(end, now, &profile, out, notices);
+                c.close(end, to);
             }
             Call::Abort => {
                 half.closed = true;
-                c.abort(end, now, &profile, out, notices);
+                c.abort(end, to);
             }
         }
     }
@@ -344,7 +348,8 @@ impl World {
 
     fn run(&mut self) {
         let (mut out, mut notices) = (Vec::new(), Vec::new());
-        self.connection.open(self.now, &self.profile.clone(), &mut out, &mut notices);
+        let to = Outlet { now: self.now, profile: &self.profile, out: &mut out, notices: &mut notices };
+        self.connection.open(&mut { to });
         self.transmit(&mut out);
         self.listen(notices);
         let mut steps = 0;

@@ -62,7 +62,7 @@ fn run(vector: &Json) -> Result<(), String> {
             }
         }
     }
-    exposure.check()
+    exposure.check().map_err(|fault| format!("{fault:?}"))
 }
 
 fn vectors() -> Vec<(String, Json)> {

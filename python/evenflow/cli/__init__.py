@@ -1,8 +1,8 @@
-"""The command line. Exit codes: 0 done, whatever the verdicts; 1 the tool failed; 2 bad usage or bad scenario; 130
-Ctrl-C; 141 the reader of the output left before its end, as `head` does. With --strict also 3 (a claim is false; wins)
-and 4 (one is undecided).
+"""The command line.
 
-Everything heavy is imported inside the commands, so that `--help` answers at once.
+Exit codes: 0 success; 1 failure; 2 bad usage or bad scenario; 130 interrupted; 141 output pipe closed. With --strict
+also 3 (a claim is not supported) and 4 (a claim is inconclusive). Commands import heavy modules inside, so `--help` is
+fast.
 """
 
 from __future__ import annotations
@@ -17,14 +17,20 @@ import typer
 
 from .. import interrupts
 from ..errors import EvenflowError, Interrupted, is_panic, nearest
-from .base import app, complain, errors_written, let_go, open_streams, with_any_terminal
+from ..words import size
+from .base import app, complain, errors_written, let_go, open_streams, print_error, printed, with_any_terminal
+
+try:
+    import resource
+except ImportError:  # not on this system
+    resource = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
 @app.callback(invoke_without_command=True)
-def start(version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False) -> None:
+def start(version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False) -> None:
     """When a network is full, who gets the bandwidth, and what does it feel like to them?"""
     if version:
         from .. import _core
@@ -33,7 +39,7 @@ def start(version: Annotated[bool, typer.Option("--version", help="Print the ver
         raise typer.Exit
 
 
-from . import running, tracing, plotting, checking, papers, new, looking, theory, store  # isort: skip  # noqa: E402, F401
+from . import demo, running, tracing, plotting, checking, papers, new, looking, theory, store  # isort: skip  # noqa: E402, F401
 
 COMMANDS = (
     *(command.name or command.callback.__name__ for command in app.registered_commands if command.callback),
@@ -42,16 +48,25 @@ COMMANDS = (
 
 
 READER_LEFT = 141
-"""What shells expect of a program that writes to a pipe whose reader has left."""
-INTERRUPTED = "Interrupted. Finished runs are kept; the same command goes on from there."
+"""Exit code of a program whose output pipe was closed."""
+INTERRUPTED = "Interrupted. Finished runs are cached; the same command continues."
+
+SHORT_HELP = """\
+Usage: evenflow COMMAND [OPTIONS]
+
+Evenflow simulates shared networks packet by packet: who gets the bandwidth, and what does it feel like?
+
+  evenflow demo                                  # five queues on one busy line (20 seconds)
+  evenflow run examples/scenarios/call.toml      # one run: throughput, loss, delay
+  evenflow study examples/scenarios/queues.toml  # a parameter sweep with confidence intervals
+
+All commands: evenflow --help. Options of one command: evenflow COMMAND --help."""
 
 SHELLS = ("bash", "zsh", "fish", "powershell", "pwsh")
 
 
 def _as_meant(arguments: Sequence[str]) -> list[str]:
-    """Nothing at all asks for help, and so does `help COMMAND`; a shell may be named where it cannot be found out."""
-    if not arguments:
-        return ["--help"]
+    """`help COMMAND` asks for help; a shell may be named where it cannot be detected."""
     first, *rest = arguments
     if first == "help":
         return [*rest, "--help"]
@@ -62,7 +77,7 @@ def _as_meant(arguments: Sequence[str]) -> list[str]:
 
 
 def _unknown_command(arguments: Sequence[str]) -> str | None:
-    """Typer says “No such command”; we say which one is near."""
+    """A message with the nearest command."""
     word = next((a for a in arguments if not a.startswith("-")), None)
     if word is None or word in COMMANDS or arguments[0].endswith("-completion"):
         return None
@@ -72,7 +87,15 @@ def _unknown_command(arguments: Sequence[str]) -> str | None:
     )
 
 
-# Typer carries its own copy of Click or uses the real one, as versions go; its errors share this base either way.
+def _unusable_setting() -> str | None:
+    """A message for a number of threads that makes Polars panic."""
+    threads = os.environ.get("POLARS_MAX_THREADS")
+    if threads is None or re.fullmatch(r"0*[1-9]\d{0,5}", threads, re.ASCII):
+        return None
+    return f"The environment variable POLARS_MAX_THREADS is “{threads}”. Write a whole number from 1, or unset it."
+
+
+# Some versions of Typer bundle Click; the errors share this base either way.
 _CLICK_ERROR = typer.BadParameter.__mro__[2]
 
 
@@ -82,6 +105,7 @@ def invoke(arguments: Sequence[str]) -> int:
     Never raises, never prints a traceback (`EVENFLOW_DEBUG=1` lets it through).
     """
     with_any_terminal()
+    printed.clear()
     os.environ["MPLBACKEND"] = "agg"  # all figures go to files; with a name that it does not know Matplotlib fails
     try:
         code = _told(arguments)
@@ -89,58 +113,83 @@ def invoke(arguments: Sequence[str]) -> int:
         with errors_written():
             sys.stderr.flush()
         return code
-    except BrokenPipeError:  # nothing to say, and nobody to say it to
+    except BrokenPipeError:
         let_go(sys.stdout, sys.stderr)
         return READER_LEFT
-    except OSError as error:  # what was printed cannot be written
+    except OSError as error:
         let_go(sys.stdout)
         complain(f"The output cannot be written: {error.strerror or error}.")
         return 1
 
 
+def _failed(arguments: Sequence[str], message: str, code: int, errors: Sequence[tuple[str, str]] = ()) -> int:
+    """Report an error: a message on standard error and, with --json, a document on standard output."""
+    complain(message)
+    if "--json" in arguments:
+        print_error(message, code, errors)
+    return code
+
+
 def _told(arguments: Sequence[str]) -> int:
-    """Run one command, say what went wrong with it, and return its exit code.
+    """Run one command, report its errors, and return its exit code.
 
     Raises:
-        BrokenPipeError: the reader of the output left.
+        BrokenPipeError: the output pipe was closed.
         OSError: the output cannot be written.
     """
-    arguments = _as_meant(arguments)
-    wrong = _unknown_command(arguments)
+    if not arguments and "_EVENFLOW_COMPLETE" not in os.environ:
+        print(SHORT_HELP)
+        return 0
+    arguments = _as_meant(arguments) if arguments else []  # none: the shell completes
+    wrong = _unknown_command(arguments) or _unusable_setting()
     if wrong is not None:
-        complain(wrong)
-        return 2
+        return _failed(arguments, wrong, 2)
     try:
         return _done(arguments)
     except EvenflowError as error:
-        complain(str(error))
-        return error.exit_code
+        return _failed(arguments, str(error), error.exit_code, getattr(error, "errors", ()))
     except (KeyboardInterrupt, typer.Abort):
-        complain(INTERRUPTED)
-        return interrupts.CODE
+        return _failed(arguments, INTERRUPTED, interrupts.CODE)
     except MemoryError:
-        complain("There is not enough memory for this. Use fewer jobs, or a smaller scenario.")
-        return 1
+        return _failed(arguments, "Out of memory. Use fewer jobs, or a smaller scenario.", 1)
     except OSError as error:
         if isinstance(error, BrokenPipeError) and _reader_left():
             raise
-        complain(f"{error.filename or 'The system'}: {error.strerror or error}.")
-        return 1
+        return _failed(arguments, f"{error.filename or 'The system'}: {error.strerror or error}.{_limits()}", 1)
     except BaseException as error:
         if isinstance(error, _CLICK_ERROR):
-            return _usage(error)
+            return _usage(error, arguments)
         if not isinstance(error, Exception) and not is_panic(error):
             raise
         if os.environ.get("EVENFLOW_DEBUG"):
             raise
-        complain(
+        if limits := _limits():
+            return _failed(arguments, f"{type(error).__name__}: {error}.{limits}", 1)
+        message = (
             f"A defect of Evenflow: {type(error).__name__}: {error}. Please report it; EVENFLOW_DEBUG=1 shows where."
         )
-        return 1
+        return _failed(arguments, message, 1)
+
+
+LEAST_MEMORY, LEAST_FILES = 4 * 10**9, 64
+"""Address space and open files that libraries need before any computation."""
+
+
+def _limits() -> str:
+    """Process limits that make libraries fail with unrelated messages."""
+    if resource is None:
+        return ""
+    found = ""
+    memory, files = (resource.getrlimit(limit)[0] for limit in (resource.RLIMIT_AS, resource.RLIMIT_NOFILE))
+    if 0 <= memory < LEAST_MEMORY:
+        found += f" This process may use {size(memory)} of address space: raise the limit (ulimit -v)."
+    if 0 <= files < LEAST_FILES:
+        found += f" This process may open {files} files: raise the limit (ulimit -n)."
+    return found
 
 
 def _reader_left() -> bool:
-    """Whether it is the output whose reader left, and not a connection of ours that broke."""
+    """Whether the output pipe was closed, and not another connection."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -150,7 +199,7 @@ def _reader_left() -> bool:
                 return True
         except BrokenPipeError:
             return True
-        except (AttributeError, OSError, ValueError):  # no such call on this system, or a stream of Python's own
+        except (AttributeError, OSError, ValueError):  # no poll on this system, or no file descriptor
             continue
     return False
 
@@ -159,8 +208,8 @@ def _done(arguments: Sequence[str]) -> int:
     """Run the command.
 
     Raises:
-        KeyboardInterrupt: there was one, whatever Typer or a library has made of it.
-        BrokenPipeError: the reader of the output left, of which Click makes an exit with code 1.
+        KeyboardInterrupt: even where Typer or a library has replaced it.
+        BrokenPipeError: the output pipe was closed, which Click turns into exit code 1.
         Exception: of the command.
     """
     streams = sys.stdout, sys.stderr
@@ -172,19 +221,19 @@ def _done(arguments: Sequence[str]) -> int:
         sys.stdout, sys.stderr = streams  # Click has wrapped them
         raise left.__context__ from None
     except Exception as error:
-        if interrupts.met() and not isinstance(error, Interrupted):
+        if interrupts.pressed() and not isinstance(error, Interrupted):
             raise KeyboardInterrupt from None
         raise
-    if interrupts.met() or code == interrupts.CODE:  # Typer's own answer, without a word
+    if interrupts.pressed() or code == interrupts.CODE:
         raise KeyboardInterrupt
     return code if isinstance(code, int) else 0
 
 
-def _usage(error: BaseException) -> int:
+def _usage(error: BaseException, arguments: Sequence[str]) -> int:
     message = error.format_message() if hasattr(error, "format_message") else str(error)
     message = _plainly(message)
     if message:
-        complain(message)
+        _failed(arguments, message, 2)
     context = getattr(error, "ctx", None)
     if context is not None and type(error).__name__ != "NoArgsIsHelpError":
         with errors_written():
@@ -210,7 +259,7 @@ _PLAINLY = (
 
 
 def _plainly(message: str) -> str:
-    """What Click and its checks of types say, in the words of the other messages."""
+    """Click's messages, reworded."""
     for pattern, said in _PLAINLY:
         if re.fullmatch(pattern, message.strip(), re.DOTALL):
             told = re.sub(pattern, said, message.strip(), flags=re.DOTALL).replace("'", "")
@@ -222,9 +271,9 @@ def main() -> NoReturn:
     """The console script."""
     open_streams()
     try:
-        interrupts.heard()
+        interrupts.begin()
         code = invoke(sys.argv[1:])
-    except KeyboardInterrupt:  # around the command, or a second time while it ended
+    except KeyboardInterrupt:  # outside the command, or a second time while it ended
         complain(INTERRUPTED)
         code = interrupts.CODE
     interrupts.end(code)

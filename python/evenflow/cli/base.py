@@ -1,4 +1,4 @@
-"""What the commands share: the application, options that several of them have, reading files and settings, JSON."""
+"""Shared by the commands: the application, common options, reading of files and settings, JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..errors import ScenarioError, UsageError, nearest
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ..run.cluster import Place
+    from ..run.place import Place
     from ..run.store import Store
     from ..scenario.scenario import Scenario
 
@@ -28,8 +28,8 @@ LARGEST_SEED = 2**63 - 1
 app = typer.Typer(
     name="evenflow",
     help="When a network is full, who gets the bandwidth, and what does it feel like to them?",
-    epilog="Exit codes: 0 done, whatever the verdicts; 1 the tool failed; 2 bad usage or bad scenario; "
-    "130 interrupted; 141 the reader of the output left; with --strict: 3 a claim is false, 4 one is undecided.",
+    epilog="Exit codes: 0 success, 1 failure, 2 bad usage or scenario, 130 interrupted, 141 output pipe closed. "
+    "With --strict: 3 a claim is not supported, 4 a claim is inconclusive.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,
@@ -38,45 +38,55 @@ app = typer.Typer(
 
 
 def examples(*lines: str) -> str:
-    """What stands at the end of a command's --help, one line each, as it can be typed."""
+    """The examples at the end of a command's --help."""
     return "\b\n" + "\n".join(["Examples:" if len(lines) > 1 else "Example:", *(f"  {line}" for line in lines)])
 
 
 def place(text: str) -> Path:
-    """Where `--out` writes. An empty text, as of a variable that is not set, is refused."""
+    """The path after `--out`. An empty text, as from an unset variable, is an error."""
     if not text.strip():
         raise typer.BadParameter("it is empty. Give a file or folder, or omit --out.")
-    return Path(text)
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise typer.BadParameter(f"{text}: there is no such home folder.") from None
+
+
+def say(*lines: object, flush: bool = False) -> None:
+    """Print lines; names from files lose their control characters (`words.clean`)."""
+    from ..words import clean
+
+    print(*(clean(line) for line in lines), sep="\n", flush=flush)
 
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A scenario file (TOML).")]
 Settings = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set", metavar="PATH=VALUE", help="Change a value by dotted path; read as TOML, else as text. Repeatable."
-    ),
+    typer.Option("--set", metavar="PATH=VALUE", help="Set a value by its dotted path (TOML, else text). Repeatable."),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Leave out the notes below the tables.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
-Strict = Annotated[bool, typer.Option("--strict", help="Exit 3 if a claim is false, else 4 if one is undecided.")]
-Jobs = Annotated[int | None, typer.Option("--jobs", min=1, metavar="N", help="Runs at once; default: one a core.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Hide the notes.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON; errors too.")]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Exit 3 if a claim is not supported, else 4 if one is inconclusive.")
+]
+Jobs = Annotated[int | None, typer.Option("--jobs", min=1, metavar="N", help="Parallel runs; default: one per core.")]
 On = Annotated[
     str | None,
     typer.Option(
         "--on",
         metavar="WHERE",
-        help="Compute on other workers: dask://HOST:PORT, dask-local:4, slurm or slurm:PARTITION (docs/cluster.md).",
+        help="Compute on other workers: dask://HOST:PORT, dask-local:4, slurm or slurm:PARTITION.",
     ),
 ]
 
 
 def metric_paths(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Metrics of the scenario file, study or run on the line that a shell completes; without one, of all scenarios."""
+    """Metrics for completion: of the file, study or run on the command line, else of all scenarios."""
     from ..run.preview import metric_names
 
     known: list[str] = []
     given = ctx.params.get("file") or ctx.params.get("target") or _typed()
-    with contextlib.suppress(Exception):  # nobody reads messages while completing
+    with contextlib.suppress(Exception):  # completion shows no messages
         target = Path(given or "")
         if given and target.is_file() and target.suffix == ".toml":
             from ..scenario.scenario import Scenario
@@ -97,7 +107,7 @@ def metric_paths(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def _typed() -> str | None:
-    """The file or folder on the line: Click gives up on a line that ends with an option without its value."""
+    """The file or folder on the command line, where Click did not parse it."""
     line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
     with contextlib.suppress(ValueError):
         words = [word for word in shlex.split(line)[2:] if not word.startswith("-")]
@@ -110,15 +120,15 @@ Metric = Annotated[
     typer.Option(
         "--metric",
         metavar="NAME",
-        help="What is drawn: a dotted name, * allowed, or its end. Repeatable.",
+        help="A metric: name, end of a name, or pattern with *. Repeatable.",
         autocompletion=metric_paths,
     ),
 ]
 X = Annotated[
-    str | None, typer.Option("--x", metavar="PATH", help="The swept path along the axis; for scatter a metric.")
+    str | None, typer.Option("--x", metavar="PATH", help="The swept path of the x axis; for scatter a metric.")
 ]
 By = Annotated[
-    list[str] | None, typer.Option("--by", metavar="PATH", help="A swept path that makes the lines. Repeatable.")
+    list[str] | None, typer.Option("--by", metavar="PATH", help="A swept path with a line per value. Repeatable.")
 ]
 
 
@@ -126,8 +136,7 @@ def load(file: Path, settings: Sequence[str] | None) -> tuple[Scenario, dict[str
     """The scenario with every `--set` applied, and these settings.
 
     Raises:
-        ScenarioError: the file cannot be read, or a `--set` names a link, stage, arrival process or group that there is
-            not; then with all other errors of the scenario.
+        ScenarioError: the file cannot be read, or a `--set` names a missing component; with all other errors.
     """
     from ..scenario.scenario import Scenario, parse_setting
 
@@ -154,7 +163,7 @@ def _other_errors(scenario: Scenario) -> list[tuple[str, str]]:
 
 
 def pairs(option: str, form: str, texts: Sequence[str] | None) -> dict[str, str]:
-    """What a repeatable `--option NAME=VALUE` says, each name once."""
+    """Values of a repeatable `--option NAME=VALUE`, each name once."""
     found: dict[str, str] = {}
     for text in texts or []:
         name, equals, value = (part.strip() for part in text.partition("="))
@@ -179,8 +188,7 @@ def share(option: str, text: str) -> float:
 
 
 def _no_such_component(tree: Mapping[str, Any], text: str) -> tuple[str, str] | None:
-    """`--set` may create keys, and a whole new link, stage, process or group by its table; a key of one that there is
-    not is a slip, and would be a component that nobody uses."""
+    """The error of a `--set` with a key of a missing link, stage, process or group. A whole new table is allowed."""
     from ..scenario import paths
 
     path = paths.parse(text)
@@ -200,14 +208,14 @@ def _no_such_component(tree: Mapping[str, Any], text: str) -> tuple[str, str] | 
 
 
 def checked_place(on: str | None, jobs: int | None) -> Place | None:
-    """What `--on` says, before anything runs.
+    """The workers of `--on`, checked before any run.
 
     Raises:
-        UsageError: it says nothing that is known, or `--jobs` does not go with it.
+        UsageError: an unknown place, or one without `--jobs`.
     """
     if on is None:
         return None
-    from ..run.cluster import place
+    from ..run.place import place
 
     try:
         return place(on, jobs)
@@ -227,8 +235,20 @@ def workers_at(where: Place | None, jobs: int | None, store: Store) -> Iterator[
         yield {"executor": executor}
 
 
+printed: list[bool] = []
+"""Whether this command has printed its JSON document."""
+
+
+def print_error(error: str, code: int, errors: Sequence[tuple[str, str]] = ()) -> None:
+    """The JSON document of a command that failed, unless it has printed one."""
+    if not printed:
+        wrong = [{"path": path, "message": message} for path, message in errors]
+        print_json({"error": error, "exit_code": code, **({"errors": wrong} if wrong else {})})
+
+
 def print_json(document: Any) -> None:
-    """One JSON document on standard output, with escapes for what the terminal cannot show or would obey."""
+    """One JSON document on standard output; control characters are escaped."""
+    printed.append(True)
     plain = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "") != "utf8"
     text = json.dumps(document, ensure_ascii=plain, indent=2, allow_nan=False)
     print(_OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
@@ -238,12 +258,12 @@ _OBEYED = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\u
 
 
 def stem(file: Path) -> str:
-    """What a study is called after its file: the name without `.toml`, and never a folder above."""
+    """A study's name: the file's without `.toml`, and never a parent folder."""
     return file.stem if file.stem.strip(". ") else "study"
 
 
 def with_any_terminal() -> None:
-    """Make texts print on terminals that know few letters: those that they lack are shown by others."""
+    """Replace characters that the terminal's encoding lacks."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None and getattr(stream, "errors", None) != "evenflow":
@@ -251,8 +271,7 @@ def with_any_terminal() -> None:
 
 
 def open_streams() -> None:
-    """Put the null device where standard input, output or errors are closed (`>&-`): otherwise the next file that is
-    opened would take the place, and get what is printed."""
+    """Open the null device for closed standard streams (`>&-`); otherwise the next file would take their place."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -297,10 +316,10 @@ def complain(message: str) -> None:
 
 @contextlib.contextmanager
 def errors_written() -> Iterator[None]:
-    """Go on where standard error cannot be written, as on a full disk: the exit code still tells.
+    """Ignore write errors of standard error, as on a full disk.
 
     Raises:
-        BrokenPipeError: its reader left.
+        BrokenPipeError: the pipe was closed.
     """
     try:
         yield
@@ -311,7 +330,7 @@ def errors_written() -> Iterator[None]:
 
 
 def let_go(*streams: TextIO) -> None:
-    """What streams have still to write goes nowhere: Python would try again at its end, and complain."""
+    """Discard unwritten output: Python would try again at exit, and complain."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         for stream in streams:

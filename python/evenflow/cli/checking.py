@@ -1,4 +1,4 @@
-"""`check`: what a file says, without running it."""
+"""`check`: validate a file without running it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .base import File, Json, Quiet, Settings, app, examples, load, print_json
 
 @app.command(epilog=examples("evenflow check examples/scenarios/abc-default.toml"))
 def check(file: File, settings: Settings = None, quiet: Quiet = False, as_json: Json = False) -> None:
-    """Validate a scenario and show what was understood.
+    """Validate a scenario and show how it was read.
 
-    Links, groups, round-trip times, bandwidth-delay products, queue limits as times, and notes that need no run. Exit
-    code 0: valid; 2: not. With --json the errors of a scenario that is not valid are in the document.
+    Prints links, groups, round-trip times, bandwidth-delay products, queue limits as times, and notes. Exit code 0:
+    valid, 2: invalid. With --json the document lists the errors.
     """
     from ..run import notes
     from ..scenario.outline import Outline

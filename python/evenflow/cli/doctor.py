@@ -1,4 +1,4 @@
-"""What this host can do, asked of the host itself."""
+"""Checks of this machine."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def _engine() -> dict[str, str]:
 
 
 def _cores() -> dict[str, str]:
-    from ..run.study import default_jobs
+    from ..run.scheduler import default_jobs
 
-    return _row("runs at once", "yes", f"{default_jobs()} (one a core)")
+    return _row("parallel runs", "yes", f"{default_jobs()} (one per core)")
 
 
 def _memory() -> dict[str, str]:
@@ -71,11 +71,11 @@ def _store() -> dict[str, str]:
 
 def _extras() -> list[dict[str, str]]:
     wanted = {
+        "evenflow_papers": 'five reproduced papers: pip install "evenflow[papers]"',
         "pandas": "pandas frames: pip install pandas pyarrow",
         "pyarrow": "pandas frames: pip install pandas pyarrow",
         "duckdb": "SQL over results.parquet: pip install duckdb",
         "distributed": "studies on a Dask cluster: pip install distributed",
-        "submitit": "studies on SLURM: pip install submitit",
         "ipykernel": "notebooks: pip install ipykernel jupyterlab",
     }
     rows = []

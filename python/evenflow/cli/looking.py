@@ -1,63 +1,88 @@
-"""`list`, `describe`, `doctor`, `tunnel-table`: what there is, what it means, what this host can do."""
+"""`list`, `describe`, `doctor`, `tunnel-table`: mechanisms, metrics and checks of this machine."""
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
+from ..errors import UsageError, nearest
 from .base import Json, app, examples, print_json
 
+KINDS = {
+    "mechanisms": ("queue", "scheduler", "stage"),
+    "traffic": ("traffic", "adaptation"),
+    "tcp": ("congestion-control", "stack"),
+    "metrics": (),
+    "queues": ("queue",),
+    "schedulers": ("scheduler",),
+    "stages": ("stage",),
+    "controls": ("congestion-control",),
+    "players": ("adaptation",),
+}
+"""Arguments of `list` -> the kinds of mechanisms that they list."""
+EVERYTHING = ("mechanisms", "traffic", "tcp", "metrics")
 
-class Listed(StrEnum):
-    """What `list` can list."""
 
-    mechanisms = "mechanisms"
-    traffic = "traffic"
-    tcp = "tcp"
-    metrics = "metrics"
-
-
-@app.command("list", epilog=examples("evenflow list", "evenflow list tcp"))
+@app.command("list", epilog=examples("evenflow list", "evenflow list queues", "evenflow list metrics delay"))
 def list_(
-    what: Annotated[Listed | None, typer.Argument(help="What to list; default: everything.")] = None,
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[KIND]",
+            help=f"One of {', '.join(KINDS)}; default: all.",
+            autocompletion=lambda incomplete: [kind for kind in KINDS if kind.startswith(incomplete)],
+        ),
+    ] = None,
+    word: Annotated[str, typer.Argument(metavar="[WORD]", help="Only lines that contain this word.")] = "",
     as_json: Json = False,
 ) -> None:
-    """What there is: mechanisms, traffic, tcp, metrics."""
+    """List queues, schedulers, stages, traffic, TCP and metrics."""
     from ..show import screens
 
-    found = {each: _listed(each) for each in ([what] if what is not None else list(Listed))}
+    kind = None if what is None else _kind(what)
+    found = {each: _listed(each, word) for each in ([kind] if kind is not None else EVERYTHING)}
     if as_json:
-        print_json({each.value: rows for each, (rows, _) in found.items()})
+        print_json({each: rows for each, (rows, _) in found.items()})
         return
+    if not any(rows for rows, _ in found.values()):
+        raise UsageError(f"No {kind or 'entry'} contains “{word}”. Try: evenflow list {kind or ''}".rstrip())
     for each, (rows, columns) in found.items():
-        screens.listing(each.value.capitalize() if each is not Listed.tcp else "TCP", rows, columns)
+        screens.listing("TCP" if each == "tcp" else each.capitalize(), rows, columns)
     screens.more("evenflow describe NAME")
 
 
-def _listed(what: Listed) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-    from ..run.mechanism import schema
+def _kind(what: str) -> str:
+    """The kind that was typed, in the singular or the plural."""
+    for typed in (what.casefold(), f"{what.casefold()}s"):
+        if typed in KINDS:
+            return typed
+    guess = nearest(what, KINDS)
+    hint = f"Did you mean “{guess}”?" if guess else f"Choose one of {', '.join(KINDS)}."
+    raise UsageError(f"Unknown list “{what}”. {hint}")
 
-    rooms = {
-        Listed.mechanisms: ("queue", "scheduler", "stage"),
-        Listed.traffic: ("traffic", "adaptation"),
-        Listed.tcp: ("congestion-control", "stack"),
-    }
-    if what is Listed.metrics:
+
+def _listed(what: str, word: str) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    from ..run.mechanism import ALIASES, schema
+
+    kinds = KINDS[what]
+    if what == "metrics":
         rows = schema()["metrics"]
         columns = ("name", "unit", "doc")
     else:
-        rows = [m for m in schema()["mechanisms"] if m["room"] in rooms[what]]
-        rows.sort(key=lambda m: (rooms[what].index(m["room"]), m["kind"]))
-        if what is Listed.tcp:
-            rows += [{"kind": p["name"], "room": "stack profile", "title": p["doc"]} for p in schema()["profiles"]]
+        rows = [m for m in schema()["mechanisms"] if m["room"] in kinds]
+        rows.sort(key=lambda m: (kinds.index(m["room"]), m["kind"]))
+        if "stack" in kinds:
+            profiles = schema()["profiles"]
+            rows += [{"kind": p["name"], "room": "TCP profile", "title": p["doc"]} for p in profiles]
         columns = ("kind", "room", "title")
-    return rows, columns
+    wanted = [word.casefold(), *(ALIASES.get(word.casefold(), ()) if what == "metrics" else ())]
+    found = [row for row in rows if any(one in " ".join(str(row[c]) for c in columns).casefold() for one in wanted)]
+    return found, columns
 
 
 def _names(incomplete: str) -> list[str]:
-    """What `describe` knows, for a shell that completes."""
+    """Names for a shell that completes `describe`."""
     from ..run.mechanism import schema
 
     tables = [*schema()["mechanisms"], *schema()["profiles"], *schema()["metrics"]]
@@ -65,29 +90,34 @@ def _names(incomplete: str) -> list[str]:
     return sorted(name for name in names if name.startswith(incomplete))
 
 
-@app.command(epilog=examples("evenflow describe codel", "evenflow describe links.L.queue_delay_s_p99"))
+@app.command(epilog=examples("evenflow describe codel", "evenflow describe codel --validation"))
 def describe(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A mechanism or a metric.", autocompletion=_names)],
+    validation: Annotated[bool, typer.Option("--validation", help="Show the checks against references.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Show everything, with sources and deviations.")] = False,
     as_json: Json = False,
 ) -> None:
-    """A mechanism's parameters and sources, or a metric's formula.
+    """Describe a mechanism or a metric.
 
-    Parameters with units, ranges and defaults, a line to copy, and what it was checked against.
+    Prints the parameters with units and defaults, and an example to copy.
     """
     from ..run.mechanism import describe as look_up
 
     found = look_up(name)
     if as_json:
         print_json(found)
-    else:
-        from ..show import screens
+        return
+    from ..show import screens
 
-        screens.mechanism(found)
+    if validation and not everything:
+        screens.checked(found)
+    else:
+        screens.mechanism(found, everything=everything)
 
 
 @app.command(epilog=examples("evenflow doctor"))
 def doctor(as_json: Json = False) -> None:
-    """What this host can do."""
+    """Check this machine: versions, memory, run cache."""
     from .doctor import examine
 
     rows = examine()
@@ -103,7 +133,7 @@ def doctor(as_json: Json = False) -> None:
 
 @app.command("tunnel-table", epilog=examples("evenflow tunnel-table", "evenflow tunnel-table --json"))
 def tunnel_table_(as_json: Json = False) -> None:
-    """What tunnels do to congestion marks, by five sets of rules."""
+    """Show the ECN field through a tunnel, by rules."""
     from ..run.tunnels import tunnel_table
 
     found = tunnel_table()

@@ -1,4 +1,4 @@
-"""`new paper`: the first files of something of one's own."""
+"""`new paper`: a template for a paper."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from .base import Json, app, print_json
+from .base import Json, app, print_json, say
 
 new = typer.Typer(
     name="new",
-    help="First steps: the files of a paper of your own.",
+    help="Create a template for reproducing a paper.",
     no_args_is_help=True,
     rich_markup_mode=None,
     add_completion=False,
@@ -21,16 +21,18 @@ app.add_typer(new, name="new")
 
 @new.callback()
 def start() -> None:
-    """First steps: the files of a paper of your own."""
+    """Create a template for reproducing a paper."""
 
 
 @new.command()
 def paper(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The paper's key, and the new folder's name.")],
-    where: Annotated[Path, typer.Option("--in", metavar="DIR", help="Where the folder goes; default: here.")] = Path(),
+    where: Annotated[
+        Path, typer.Option("--in", metavar="DIR", help="Parent folder; default: the current one.")
+    ] = Path(),
     as_json: Json = False,
 ) -> None:
-    """A skeleton of a paper to re-examine: scenarios, runs, figures, claims as data, and a test that passes."""
+    """Create a template of a paper: scenarios, runs, figures, claims as data, and a passing test."""
     from ..papers import plain_key, skeleton
 
     written = skeleton.copy(name, where)
@@ -38,8 +40,8 @@ def paper(
     if as_json:
         print_json({"paper": plain_key(name), "folder": str(folder), "files": [str(path) for path in written]})
         return
-    print(f"{folder}: {len(written)} files. Next:")
-    print(f"  cd {folder} && python -m pytest       # its claims are judged on a few runs; nothing is installed")
-    print("  pip install -e .                     # then `evenflow papers` lists it")
-    print(f"  evenflow reproduce {plain_key(name)} --scale quick")
-    print("CONTRIBUTING.md, “How to add a paper”, goes through the files.")
+    say(f"{folder}: {len(written)} files. Next:")
+    say(f"  cd {folder} && python -m pytest       # judges its claims on a few runs; needs no installation")
+    say("  pip install -e .                     # then `evenflow papers` lists it")
+    say(f"  evenflow reproduce {plain_key(name)} --scale quick")
+    say("CONTRIBUTING.md, “How to add a paper”, describes the files.")

@@ -1,4 +1,4 @@
-"""`papers`, `reproduce` and `claims`: published papers and their ledgers."""
+"""`papers`, `reproduce` and `claims`: published papers and their results."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import EvenflowError, UsageError, unknown
-from ..words import clean
-from .base import Jobs, Json, On, Strict, app, checked_place, examples, pairs, place, print_json, workers_at
+from .base import Jobs, Json, On, Strict, app, checked_place, examples, pairs, place, print_json, say, workers_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ScaleOption(StrEnum):
-    """How much of a paper."""
+    """Scales of a reproduction."""
 
     quick = "quick"
     paper = "paper"
@@ -28,27 +27,27 @@ class ScaleOption(StrEnum):
 
 @app.command(epilog=examples("evenflow papers"))
 def papers(as_json: Json = False) -> None:
-    """What can be reproduced."""
+    """List the installed papers and their results."""
     from .. import papers as registry
     from ..judge import claims as claims_module
     from ..papers.reproduce import read_ledger, shipped_ledger
 
     rows: list[dict[str, Any]] = []
-    for key in registry.known():
+    for key in registry.installed():
         try:
             paper = registry.load(key)
-        except EvenflowError as error:  # a package of somebody else's: the other papers are listed all the same
+        except EvenflowError as error:  # the other papers are listed all the same
             broken = {"key": key, "title": str(error), "reference": "", "experiments": 0, "claims": 0}
             rows.append({**broken, "counts": "–", "by_mean": "–"})
             continue
-        title = registry.TITLES.get(key, paper.title)
         shipped = read_ledger(shipped_ledger(key))
-        row: dict[str, Any] = {"key": key, "title": title, "reference": paper.reference}
+        row: dict[str, Any] = {"key": key, "title": paper.listed or paper.title, "reference": paper.reference}
         row |= {"experiments": len(paper.experiments), "claims": len(paper.claims)}
         if shipped is None:
             row |= {"counts": "not run at full scale yet", "by_mean": "–"}
         else:
             c = claims_module.count(shipped["claims"])
+            row |= {"holds": c.holds, "fails": c.fails, "undecided": c.undecided, "apart": c.apart}
             row["counts"] = f"{c.holds} / {c.fails} / {c.undecided}"
             row["by_mean"] = f"{c.holds_by_mean} / {c.fails_by_mean} / –"
             if c.apart:
@@ -59,7 +58,9 @@ def papers(as_json: Json = False) -> None:
     else:
         from ..show import screens
 
-        screens.papers(rows)
+        screens.papers(
+            rows, registry.missing() or "Results at the paper's own scale. `evenflow claims PAPER` lists every claim."
+        )
 
 
 @app.command(
@@ -76,32 +77,31 @@ def reproduce(
         list[str] | None, typer.Argument(metavar="[EXPERIMENT]...", help="Only these; default: all.")
     ] = None,
     scale: Annotated[
-        ScaleOption, typer.Option(help="A few minutes' worth, or the paper's own runs.")
+        ScaleOption, typer.Option(help="quick: a few minutes; paper: the paper's own number of runs.")
     ] = ScaleOption.quick,
     options: Annotated[
         list[str] | None,
         typer.Option(
             "--option",
             metavar="NAME=VALUE",
-            help="Choose otherwise where the paper leaves a choice; see its README. Repeatable.",
+            help="Set a choice that the paper leaves open; see its README. Repeatable.",
         ),
     ] = None,
     sensitivity: Annotated[
         bool,
-        typer.Option("--sensitivity", help="Also try every option's other values and say which verdicts change."),
+        typer.Option(
+            "--sensitivity", help="Also try the other values of every option and list the verdicts that change."
+        ),
     ] = False,
     jobs: Jobs = None,
     on: On = None,
     out: Annotated[
-        Path | None, typer.Option(parser=place, metavar="DIR", help="Where the report goes; default: ./out/<paper>.")
+        Path | None, typer.Option(parser=place, metavar="DIR", help="Folder of the report; default: ./out/<paper>.")
     ] = None,
     as_json: Json = False,
     strict: Strict = False,
 ) -> None:
-    """Re-examine a paper: figures, judged claims, one report.
-
-    Its experiments are run, its figures drawn, its claims judged.
-    """
+    """Reproduce a paper: figures, judged claims, one report."""
     from .. import papers as registry
     from ..papers import reproduce as work
 
@@ -128,12 +128,13 @@ def reproduce(
         raise UsageError("\n".join(wrong))
     if not as_json:
         count = len(chosen) or len(examined.experiments)
-        print(f"{examined.reference}")
-        print(f"Scale “{scale.value}”: {count} experiment{'s' if count != 1 else ''}.", flush=True)
+        say(f"{examined.reference}")
+        say(f"Scale “{scale.value}”: {count} experiment{'s' if count != 1 else ''}.", flush=True)
         if examined.chosen:
-            print("Chosen: " + ", ".join(f"{name} = {value}" for name, value in examined.chosen.items()) + ".")
-        print(flush=True)
-    from ..run.store import Store, prepare
+            say("Options: " + ", ".join(f"{name} = {value}" for name, value in examined.chosen.items()) + ".")
+        say(flush=True)
+    from ..run.files import prepare
+    from ..run.store import Store
 
     prepare(out or Path("out") / examined.folder)
     with Store() as store, workers_at(where, jobs, store) as elsewhere:
@@ -145,7 +146,7 @@ def reproduce(
             store=store,
             progress=not as_json,
             sensitivity=sensitivity,
-            say=(lambda _: None) if as_json else (lambda line: print(line, flush=True)),
+            say=(lambda _: None) if as_json else (lambda line: say(line, flush=True)),
             **elsewhere,
         )
     document = done.to_json()
@@ -155,15 +156,15 @@ def reproduce(
         from ..show import screens
         from ..show.console import time_span
 
-        print()
-        screens.ledger(document, only_failing=True)
+        say()
+        screens.ledger(document, brief=True, verdicts=("fails",))
         written = f" --out {done.out}" if out is not None or examined.chosen else ""
-        print(f"All claims with their numbers: evenflow claims {examined.key}{written}")
-        print(f"Took {time_span(done.elapsed_s)} {f'on {on}' if on else f'with {done.jobs} jobs'}. The report:")
-        print((done.out / work.REPORT).resolve())
+        say(f"All claims with their numbers: evenflow claims {examined.key}{written}")
+        say(f"Took {time_span(done.elapsed_s)} {f'on {on}' if on else f'with {done.jobs} jobs'}. The report:")
+        say((done.out / work.REPORT).resolve())
     if done.broken:
         raise EvenflowError(
-            "Not everything could be judged; these are defects of Evenflow:\n  " + "\n  ".join(done.broken)
+            "Some claims or figures failed; please report these defects of Evenflow:\n  " + "\n  ".join(done.broken)
         )
     _leave(document, strict)
 
@@ -179,21 +180,22 @@ def claims(
     paper: Annotated[str, typer.Argument(metavar="PAPER", help="A paper's key; see: evenflow papers.")],
     claim: Annotated[
         str | None,
-        typer.Option("--claim", metavar="NAME", help="One claim whole, with every comparison: c13, or abc-c13."),
+        typer.Option("--claim", metavar="NAME", help="Show one claim with every comparison: c13, or abc-c13."),
     ] = None,
     options: Annotated[
         list[str] | None,
-        typer.Option("--option", metavar="NAME=VALUE", help="The ledger of another choice. Repeatable."),
+        typer.Option("--option", metavar="NAME=VALUE", help="Results with another choice. Repeatable."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(parser=place, metavar="DIR", help="Where `reproduce` wrote; default: ./out/<paper>.")
+        Path | None,
+        typer.Option(parser=place, metavar="DIR", help="Folder that `reproduce` wrote; default: ./out/<paper>."),
     ] = None,
     as_json: Json = False,
     strict: Strict = False,
 ) -> None:
-    """A paper's claims with their numbers, worst first.
+    """List a paper's claims with verdicts and numbers.
 
-    As last judged here; where nothing was run yet, the ledger that ships with Evenflow.
+    Shows your last run. Without one, it shows the results that ship with the paper.
     """
     from .. import papers as registry
     from ..papers import carry
@@ -213,21 +215,21 @@ def claims(
     if document is None and out is None:
         document = read_shipped(key, chosen)
         told = (
-            "Nothing was run here yet; this is the ledger that ships with Evenflow. "
+            "No run of yours was found; these results ship with the paper. "
             f"Run: evenflow reproduce {again} --scale quick"
         )
     if document is None:
-        raise UsageError(f"There is no ledger in {folder}. Run: evenflow reproduce {again} --scale quick")
+        raise UsageError(f"{folder} has no results. Run: evenflow reproduce {again} --scale quick")
     try:
         from .. import _core
 
         if document.get("engine") != _core.ENGINE_ID:
             right = carry.right_to(document, [folder, shipped_ledger(key, chosen).parent])
-            told += f" {carry.sentence(right)}" if right else " It was made by another build of the engine."
+            told += f" {carry.sentence(right)}" if right else " Another engine version computed them."
         for right in document.get("carried", []):
             told += f" {carry.sentence(right)}"
         if not document.get("complete", True):
-            told += " Only some experiments were run; claims that need others are not listed."
+            told += " Only some experiments were run; claims on the others are not listed."
         if claim is not None:
             document = _one(document, key, claim, registry.load(key))
         if as_json:
@@ -240,12 +242,12 @@ def claims(
             (row,) = document["claims"]
             shown = {name: document.get(name) or [] for name in ("sensitivity", "history")}
             text = one_claim.claim(row, scale=document.get("scale", "quick"), told=told, **shown)
-            print(clean(text))
+            say(text)
         else:
             from ..show import screens
 
             screens.ledger(document)
-            print(clean(told))
+            say(told)
     except EvenflowError:
         raise
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError):
@@ -256,7 +258,7 @@ def claims(
 
 
 def _one(document: dict[str, Any], key: str, name: str, paper: Paper) -> dict[str, Any]:
-    """The document with one claim, and of the rest what is about it."""
+    """The document reduced to one claim."""
     rows = {row["id"]: row for row in document["claims"]}
     short = {row_id.removeprefix(f"{key}-"): row_id for row_id in rows}
     wanted = name.strip().casefold().removeprefix(f"{key}-")

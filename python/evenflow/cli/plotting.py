@@ -1,4 +1,4 @@
-"""`plot`: from a scenario file or a finished study to a figure; options that `run` and `study` share with it."""
+"""`plot`: figures of scenario files and of finished studies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import UsageError, nearest
-from .base import LARGEST_SEED, By, Jobs, Json, Metric, Settings, X, app, examples, load, place, print_json, stem
+from .base import LARGEST_SEED, By, Jobs, Json, Metric, Settings, X, app, examples, load, place, print_json, say, stem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from ..run.record import Record
     from ..run.study import Table
     from ..scenario.scenario import Scenario
-    from ..show.pictures import Choice, Picture
+    from ..show.picture import Picture
+    from ..show.pictures import Choice
 
 KINDS = ("line", "interval", "box", "cdf", "scatter", "timeline")
 SUFFIXES = ("pdf", "svg", "png", "csv")
@@ -33,32 +34,35 @@ LEAST_IN, MOST_IN = 1.0, 40.0
 )
 def plot(
     target: Annotated[
-        Path, typer.Argument(metavar="FILE|DIR", help="A scenario file, which is run; or a finished study or run.")
+        Path,
+        typer.Argument(metavar="FILE|DIR", help="A scenario file to run, or the folder of a finished study or run."),
     ],
     metric: Metric = None,
     x: X = None,
     by: By = None,
     rows: Annotated[
-        str | None, typer.Option("--rows", metavar="PATH", help="A swept path that makes rows of panels.")
+        str | None, typer.Option("--rows", metavar="PATH", help="A swept path with a row of panels per value.")
     ] = None,
     columns: Annotated[
-        str | None, typer.Option("--columns", metavar="PATH", help="A swept path that makes columns of panels.")
+        str | None, typer.Option("--columns", metavar="PATH", help="A swept path with a column of panels per value.")
     ] = None,
     series: Annotated[
         list[str] | None,
-        typer.Option("--series", metavar="NAME", help="Recorded series over time; * allowed, or its end. Repeatable."),
+        typer.Option(
+            "--series", metavar="NAME", help="A recorded series: name, end of a name, or pattern with *. Repeatable."
+        ),
     ] = None,
     kind: Annotated[
         str | None,
         typer.Option(
             "--kind",
             metavar="|".join(KINDS),
-            help="How it is drawn; default: what suits.",
+            help="Kind of figure; default: chosen by the data.",
             autocompletion=lambda incomplete: [kind for kind in KINDS if kind.startswith(incomplete)],
         ),
     ] = None,
     seeds: Annotated[
-        str, typer.Option("--seeds", metavar="mean|each", help="The mean with its interval, or each run too.")
+        str, typer.Option("--seeds", metavar="mean|each", help="Draw the mean with its interval, or each run too.")
     ] = "mean",
     out: Annotated[
         Path | None,
@@ -66,34 +70,38 @@ def plot(
             "--out",
             parser=place,
             metavar="FILE",
-            help="fig.pdf, .svg or .png; or .csv for its numbers; default: an SVG and a PDF.",
+            help="Output file: .pdf, .svg, .png, or .csv for the numbers; default: SVG and PDF.",
         ),
     ] = None,
     width: Annotated[
         str | None, typer.Option("--width", metavar="3.5in", help="Exact width: in, cm, mm or pt; default: 6.4in.")
     ] = None,
     height: Annotated[
-        str | None, typer.Option("--height", metavar="2.4in", help="Exact height; default: what suits.")
+        str | None, typer.Option("--height", metavar="2.4in", help="Exact height; default: chosen by the data.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The run's seed.")] = 1,
     settings: Settings = None,
     replications: Annotated[
-        int | None, typer.Option(min=1, max=1_000_000, metavar="N", help="Of a file's study: seeds 1 to N.")
+        int | None, typer.Option(min=1, max=1_000_000, metavar="N", help="Seeds 1 to N of the file's sweep.")
     ] = None,
     jobs: Jobs = None,
     as_json: Json = False,
 ) -> None:
-    """A figure of a run or of a finished study.
+    """Draw a run or a study.
 
-    Of a run: rates, queue and windows over time; of a study: means with 95 % intervals.
-
-    With --x, --by, --rows or --columns the file's [sweep] is run as a study, as far as the store does not hold it.
+    A run: rates, queue and windows over time. A study: means with 95 % intervals. With --x, --by, --rows or --columns
+    the file's [sweep] runs as a study; cached runs are reused.
     """
     from ..show import pictures
 
     problems: list[str] = []
     sizes = [_size("--width", width, problems), _size("--height", height, problems)]
     _suffix(out, problems)
+    if out is not None:
+        from ..run.files import refuse_input
+        from ..run.saved import sealed
+
+        refuse_input(out, [target, *sealed(target)])
     choice = pictures.Choice(
         tuple(metric or ()),
         x,
@@ -107,7 +115,7 @@ def plot(
     problems += [f"--{text}" for text in choice.problems()]
     if target.is_dir() or not (target.suffix == ".toml" or target.is_file()):
         if settings:
-            problems.append("--set: a finished study is not run again; it is for scenario files.")
+            problems.append("--set works with scenario files only; a finished study does not run again.")
         picture, where = _finished(target, choice, problems)
     else:
         picture, where = _from_file(
@@ -119,12 +127,12 @@ def plot(
         print_json({"files": [str(path) for path in written], "kind": picture.kind, "numbers": numbers})
         return
     for path in written:
-        print(path)
+        say(path)
 
 
 def _finished(target: Path, choice: Choice, problems: list[str]) -> tuple[Picture, Path]:
     from ..run.record import Record
-    from ..run.saved import open_, require_whole
+    from ..run.saved import open_
     from ..show import pictures
 
     found: Table | Record | None = None
@@ -141,9 +149,6 @@ def _finished(target: Path, choice: Choice, problems: list[str]) -> tuple[Pictur
                 picture = pictures.of_table(found, choice)
         except UsageError as error:
             problems += _each(error, problems)
-        except Exception:  # a defect of ours, unless the folder was changed by somebody
-            require_whole(found, target if target.is_dir() else target.parent)
-            raise
     _raise(problems)
     assert picture is not None
     folder = target if target.is_dir() else target.parent
@@ -170,7 +175,7 @@ def _from_file(
     swept = by_label or over_points or replications is not None
     if by_label and "sweep" not in scenario.tree:
         problems.append(f"{file} has no [sweep]: --x, --by, --rows and --columns are for studies.")
-    if problems:  # nothing is run, so what a run would show to be wrong is looked for here
+    if problems:  # nothing runs, so check the metrics too
         problems += _unknown_metrics(scenario, choice)
     _raise(problems)
     where = Path("out") / stem(file) / "plot"
@@ -198,7 +203,7 @@ def _unknown_metrics(scenario: Scenario, choice: Choice) -> list[str]:
 
 
 def watched(scenario: Scenario, seed: int, choice: Choice) -> tuple[Record, bool]:
-    """A run whose series can be drawn; True where they were chosen here and not by the scenario."""
+    """A run with series to draw; True if the series were chosen automatically."""
     from ..run.recording import recording
 
     if choice.metric:
@@ -208,7 +213,7 @@ def watched(scenario: Scenario, seed: int, choice: Choice) -> tuple[Record, bool
 
 
 def _each(error: UsageError, known: Sequence[str]) -> list[str]:
-    """The problems of a message with several, without those that are known."""
+    """The problems of a message, without known ones."""
     lines = str(error).splitlines()
     lines = lines[1:] if len(lines) > 1 else lines
     said = {text.removeprefix("--") for text in known}
@@ -253,8 +258,8 @@ def _suffix(out: Path | None, problems: list[str]) -> None:
 
 
 def write(picture: Picture, out: Path | None, where: Path, sizes: Sequence[float | None]) -> list[Path]:
-    """Write the figure, or its numbers; without a name an SVG and a PDF, called like `where`."""
-    from ..run.store import csv_bytes, write_whole
+    """Write the figure, or its numbers; without a name an SVG and a PDF named like `where`."""
+    from ..run.files import csv_bytes, write_out
     from ..show import plots
     from ..show.drawing import draw
 
@@ -263,8 +268,8 @@ def write(picture: Picture, out: Path | None, where: Path, sizes: Sequence[float
     for path in targets:
         kind = path.suffix.lstrip(".").lower()
         if kind == "csv":
-            write_whole(path, csv_bytes(picture.frame()))
+            write_out(path, csv_bytes(picture.frame()))
             continue
         drawn = drawn if drawn is not None else draw(picture, *sizes)
-        write_whole(path, plots.rendered(drawn, kind))
+        write_out(path, plots.rendered(drawn, kind))
     return targets

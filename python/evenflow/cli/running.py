@@ -1,4 +1,4 @@
-"""`run` and `study`: scenarios of a file, once or over a grid."""
+"""`run` and `study`: a scenario once, or over a sweep."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from .base import (
     load,
     place,
     print_json,
+    say,
     share,
     stem,
     workers_at,
@@ -52,31 +53,31 @@ def run(
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The run's seed.")] = 1,
     settings: Settings = None,
     plot: Annotated[
-        bool, typer.Option("--plot", help="Also draw rates, queue and windows over time: an SVG and a PDF.")
+        bool, typer.Option("--plot", help="Also draw rates, queue and windows over time (SVG and PDF).")
     ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
             parser=place,
             metavar="DIR",
-            help="Write the record, its series (Parquet, CSV), the figure and a page to view the run (view.html) here.",
+            help="Write the record, series (Parquet, CSV), a figure and view.html to this folder.",
         ),
     ] = None,
     view: Annotated[
         bool,
         typer.Option(
             "--view/--no-view",
-            help="With --out: write the page too. A run with video is repeated for it, which takes longer.",
+            help="With --out: write view.html too (repeats runs with video).",
         ),
     ] = True,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """One run: rates, shares, delay, and where the queue was."""
+    """Run a scenario once: throughput, loss, delay, bottleneck."""
     scenario, _ = load(file, settings)
     scenario.check()
     if out is not None:
-        from ..run.store import prepare
+        from ..run.files import prepare
         from ..scenario.scenario import WRITTEN, require_memory
 
         prepare(out)
@@ -96,11 +97,11 @@ def run(
     if not quiet:
         screens.notes(found)
     if written:
-        print("Written:", *written, sep="\n  ")
+        say("Written:", *(f"  {path}" for path in written))
 
 
 def _instability(record: Record) -> dict[str, float]:
-    """Mean over the viewers of a group who have one, in percent; only of adaptive video."""
+    """Mean instability of a group's viewers in percent; adaptive video only."""
     adaptive = [name for name, group in record.json["groups"].items() if "users_levels" in (group.get("video") or {})]
     if not adaptive:
         return {}
@@ -121,35 +122,36 @@ def _instability(record: Record) -> dict[str, float]:
 def _write_run(
     scenario: Scenario, record: Record, seed: int, file: Path, out: Path | None, notes: Sequence[Note], viewed: bool
 ) -> list[Path]:
-    """The figure, and with a folder the record, its series and the view too.
+    """Write the figure; with a folder also the record, its series and the view.
 
-    A run without series is repeated for the figure and the view with series that are chosen for them, and one in which
-    video is watched with its packets followed: same seed, same packets, but the record that is shown stays that of the
-    file.
+    A run without series is repeated with chosen series for the figure and the view, and a run with video with a packet
+    trace. Seed and packets are the same, and the shown record stays that of the file.
     """
+    from ..run.files import write_whole
     from ..run.recording import again_for_a_view
-    from ..run.saved import run_files
-    from ..run.store import write_whole
+    from ..run.saved import RECORD, replacing, run_files, run_head, seal
     from ..show import pictures, view
     from .plotting import watched, write
 
-    folder = out if out is not None else Path("out") / stem(file)
-    written = []
     choice = pictures.Choice()
     drawn, telling = record, False
-    if out is not None:
-        for name, data in run_files(record, notes).items():
-            write_whole(folder / name, data)
-            written.append(folder / name)
+    files = {} if out is None else run_files(record)
     if out is not None and viewed:
         more, missing = again_for_a_view(record)
-        written.append(view.write(record, folder / view.VIEW, more, missing))
+        files[view.VIEW] = view.page(record, more, missing).encode()
         if more and not pictures.drawable(record):
             drawn, telling = more[0], True
     elif not pictures.drawable(record):
         drawn, telling = watched(scenario, seed, choice)
     picture = pictures.of_record(drawn, choice, telling=telling)
-    return [*written, *write(picture, None, folder / "plot", (None, None))]
+    if out is None:
+        return write(picture, None, Path("out") / stem(file) / "plot", (None, None))
+    with replacing(out):
+        for name, data in files.items():
+            write_whole(out / name, data)
+        figures = write(picture, None, out / "plot", (None, None))  # not sealed: `evenflow plot DIR` draws them again
+        head = seal(out, RECORD, run_head(record, notes), files)
+    return [head, *(out / name for name in files), *figures]
 
 
 @app.command(
@@ -172,14 +174,12 @@ def study(
     precision: Annotated[
         str | None,
         typer.Option(
-            metavar="2%", help="Replicate until the 95 % interval is ± this share of the mean; at most 200 times."
+            metavar="2%", help="Replicate until the 95 % interval is ± this share of the mean, up to 200 times."
         ),
     ] = None,
     precision_of: Annotated[
         str | None,
-        typer.Option(
-            metavar="METRIC", help="What must be that precise; * matches any; default: groups.*.throughput_bps."
-        ),
+        typer.Option(metavar="METRIC", help="Metrics of --precision; * matches any; default: groups.*.throughput_bps."),
     ] = None,
     settings: Settings = None,
     metric: Metric = None,
@@ -188,14 +188,14 @@ def study(
     jobs: Jobs = None,
     on: On = None,
     out: Annotated[
-        Path | None, typer.Option(parser=place, metavar="DIR", help="Where results go; default: ./out/<study>.")
+        Path | None, typer.Option(parser=place, metavar="DIR", help="Folder of the results; default: ./out/<study>.")
     ] = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Run a [sweep]: every point with every seed, none twice.
+    """Run a parameter sweep. Finished runs are cached.
 
-    Each run is kept as it finishes: interrupted, the same command goes on from there.
+    Every point of [sweep] runs with every seed. After an interrupt the same command continues.
     """
     from ..run.store import Store
     from ..run.study import BrokenRuns, run_study
@@ -206,7 +206,7 @@ def study(
     wanted = _precision(precision, precision_of, replications)
     planned = Planned.from_scenario(scenario, replications, pins)
     folder = out or Path("out") / stem(file)
-    from ..run.store import prepare
+    from ..run.files import prepare
     from ..show import pictures
     from ..show.export import write_study
 
@@ -240,15 +240,15 @@ def study(
     screens.study(table, pictures.metrics_of(table, choice))
     if not quiet:
         screens.notes_of_study(table)
-    stored = f", {table.cached} of them from the store" if table.cached else ""
-    print(f"{counted(len(table), 'run')} in {time_span(table.elapsed_s)}{stored}.")
-    print("Results:", *(f"  {path}" for path in written), sep="\n")
+    stored = f", {table.cached} from the cache" if table.cached else ""
+    say(f"{counted(len(table), 'run')} in {time_span(table.elapsed_s)}{stored}.")
+    say("Results:", *(f"  {path}" for path in written))
     if broken is not None:
         raise broken
 
 
 def _names_of_sweep(planned: Study, x: str | None, by: list[str] | None) -> None:
-    """Misspelt labels are found before anything runs, all of them."""
+    """Report all misspelt labels before any run."""
     from ..show import pictures
 
     labels = list(dict.fromkeys(name for point in planned.points for name in point.labels))
@@ -263,7 +263,7 @@ def _command(
     precision_of: str | None,
     choice: Choice,
 ) -> str:
-    """The command that gives these results again, without what changes nothing in them."""
+    """The command that repeats these results, without options that do not change them."""
     import shlex
 
     words = ["evenflow", "study", str(file)]
@@ -285,10 +285,10 @@ def _precision(text: str | None, of: str | None, replications: int | None) -> An
 
     if text is None:
         if of is not None:
-            raise UsageError("--precision-of says what must be precise; give --precision 2% with it.")
+            raise UsageError("--precision-of needs --precision, such as --precision 2%.")
         return None
     if replications is not None:
-        raise UsageError("--precision finds the number of replications by itself; leave --replications out.")
+        raise UsageError("--precision sets the number of replications; remove --replications.")
     value = share("--precision", text)
     if value == 1:
         raise UsageError(f"--precision {text}: write a share between 0 and 100 %, such as 2% or 0.02.")

@@ -1,4 +1,4 @@
-"""`store`: what is kept of finished runs."""
+"""`store`: the run cache."""
 
 from __future__ import annotations
 
@@ -9,53 +9,52 @@ from typing import Annotated
 import typer
 
 from ..errors import EvenflowError, UsageError
-from .base import Jobs, Json, app, print_json, share
+from .base import Jobs, Json, app, print_json, say, share
 
-store = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="What is kept of finished runs.")
+store = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Manage the run cache.")
 app.add_typer(store, name="store")
 
 
 @store.callback()
 def start() -> None:
-    """What is kept of finished runs."""
+    """Manage the run cache."""
 
 
 @store.command()
 def carry(
-    engine: Annotated[str, typer.Option("--from", metavar="ENGINE", help="The engine that made the runs: its id.")],
+    engine: Annotated[str, typer.Option("--from", metavar="ENGINE", help="Id of the engine that computed the runs.")],
     papers: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[PAPER]...", help="Only these papers, or choices of one (conex-charge=pass); default: all it ran."
         ),
     ] = None,
-    sample: Annotated[
-        str, typer.Option(metavar="2%", help="Share of the runs that is repeated, in each stratum.")
-    ] = "2%",
+    sample: Annotated[str, typer.Option(metavar="2%", help="Share of the runs to repeat, in each stratum.")] = "2%",
     without: Annotated[
         list[str] | None,
         typer.Option(
             "--except",
             metavar="EXPERIMENT",
-            help="Its runs are another engine's by intent, and are made again. Repeatable.",
+            help="An experiment that changed on purpose; its runs are recomputed. Repeatable.",
         ),
     ] = None,
     jobs: Jobs = None,
     as_json: Json = False,
 ) -> None:
-    """Let an earlier engine's runs stand for this one, if a random sample gives the same numbers.
+    """Revalidate an earlier engine's runs by sampling.
 
-    Repeats a sample of the runs behind the papers' ledgers, stratified by experiment and mechanism, and compares the
-    hashes with those of the engine that made them. One difference, and nothing is carried.
+    Repeats a random sample of the papers' runs, stratified by experiment and mechanism. If every record hash is equal,
+    the earlier runs count for this engine. One difference rejects them all.
 
     Example: evenflow store carry --from fb34eed33a9989f0
     """
     from .. import papers as registry
     from ..papers import carry as work
     from ..papers.reproduce import shipped_ledger
-    from ..run.store import Store, write_whole
+    from ..run.files import write_whole
+    from ..run.store import Store
 
-    chosen = [registry.load_with_options(name) for name in papers or registry.with_ledgers(registry.TITLES)]
+    chosen = [registry.load_with_options(name) for name in papers or registry.with_ledgers(registry.installed())]
     places = {one.folder: (Path("out") / one.folder, shipped_ledger(one.key, one.chosen).parent) for one in chosen}
     part = share("--sample", sample)
     maker = work.named(engine, work.known_engines([folder for pair in places.values() for folder in pair]))
@@ -71,7 +70,7 @@ def carry(
             without=without or [],
             jobs=jobs,
             progress=not as_json,
-            say=(lambda _: None) if as_json else (lambda line: print(line, flush=True)),
+            say=(lambda _: None) if as_json else (lambda line: say(line, flush=True)),
         )
     document = found.to_json()
     written: list[Path] = []
@@ -82,13 +81,13 @@ def carry(
     if as_json:
         print_json({**document, "in_store": found.in_store})
     elif found.equal:
-        print(work.sentence(document))
-        print(f"{found.in_store:,} runs of the store count for this engine; written: {', '.join(map(str, written))}")
+        say(work.sentence(document))
+        say(f"{found.in_store:,} cached runs count for this engine; written: {', '.join(map(str, written))}")
         if found.without_counterpart:
-            print(f"{found.without_counterpart:,} runs have no counterpart among today's experiments.")
+            say(f"{found.without_counterpart:,} runs have no counterpart in the current experiments.")
     if not found.equal:
         some = "\n  ".join(str(run) for run in found.different[: work.MOST_SHOWN])
         raise EvenflowError(
-            f"Nothing is carried: {len(found.different):,} of {found.repeated:,} repeated runs differ from those of "
+            f"Revalidation failed: {len(found.different):,} of {found.repeated:,} repeated runs differ from those of "
             f"engine {maker}:\n  {some}"
         )

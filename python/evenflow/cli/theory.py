@@ -1,4 +1,4 @@
-"""`theory`: the fluid prediction beside the run."""
+"""`theory`: the fluid model's prediction."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import UsageError
-from .base import LARGEST_SEED, File, Jobs, Json, Settings, app, examples, load, pairs, place, print_json, stem
+from .base import LARGEST_SEED, File, Jobs, Json, Settings, app, examples, load, pairs, place, print_json, say, stem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,42 +32,42 @@ def theory(
     file: File,
     settings: Settings = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, max=LARGEST_SEED, metavar="N", help="Simulate from this seed on; default: 1.")
+        int | None, typer.Option(min=0, max=LARGEST_SEED, metavar="N", help="First seed; default: 1.")
     ] = None,
     replications: Annotated[
         int | None,
-        typer.Option(min=1, max=1_000_000, metavar="N", help="Simulate so many seeds; default: 5, with --seed 1."),
+        typer.Option(min=1, max=1_000_000, metavar="N", help="Number of seeds to simulate; default: 5, with --seed 1."),
     ] = None,
-    no_run: Annotated[bool, typer.Option("--no-run", help="Predict only; simulate nothing of this scenario.")] = False,
+    no_run: Annotated[bool, typer.Option("--no-run", help="Predict only, without simulation.")] = False,
     composed: Annotated[
-        bool, typer.Option("--composed", help="Corrected column: marks of several links on one packet are one mark.")
+        bool,
+        typer.Option(
+            "--composed", help="In the corrected column, count the marks of several links on a packet as one."
+        ),
     ] = False,
     start: Annotated[
         list[str] | None,
         typer.Option(
             "--start",
             metavar="GROUP=RATE",
-            help="The trajectory starts with this rate of each of the group's connections, packets/s; default: one a "
-            "round trip. Repeatable.",
+            help="Initial rate of each connection of a group, packets/s; default: one per round trip. Repeatable.",
         ),
     ] = None,
-    length: Annotated[
-        float, typer.Option("--for", metavar="SECONDS", help="How long the trajectory is.")
-    ] = TRAJECTORY_S,
+    length: Annotated[float, typer.Option("--for", metavar="SECONDS", help="Length of the trajectory.")] = TRAJECTORY_S,
     jobs: Jobs = None,
     out: Annotated[
         Path | None,
         typer.Option(
             parser=place,
             metavar="DIR",
-            help="Write the figure and the trajectory, as figures and CSV, into this folder.",
+            help="Write figures and the trajectory (CSV) to this folder.",
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """The fluid model's prediction beside the run.
+    """Compare the fluid model's prediction with simulation.
 
-    Rates, windows and prices of weighted windows over links that mark, and whether they settle.
+    Rates, windows, prices and stability of weighted windows over links that mark.
     """
     import evenflow
 
@@ -75,16 +75,16 @@ def theory(
     from ..run.study import Point, Study, run_study
 
     if no_run and (seed is not None or replications is not None):
-        raise UsageError("--no-run simulates nothing; leave --seed and --replications out.")
+        raise UsageError("--no-run simulates nothing; remove --seed and --replications.")
     starts = _starts(start)
     if out is None and (starts or length != TRAJECTORY_S):
-        raise UsageError("--start and --for say where the trajectory begins and ends; --out DIR writes it.")
+        raise UsageError("--start and --for need --out DIR, which writes the trajectory.")
     if not (math.isfinite(length) and length > 0):
         raise UsageError(f"--for {length:g}: give a number of seconds above 0.")
     scenario, _ = load(file, settings)
     scenario.check()
     if out is not None:
-        from ..run.store import prepare
+        from ..run.files import prepare
 
         prepare(out)
     with Store() as store:
@@ -102,7 +102,7 @@ def theory(
 
     screens.theory(found)
     if written:
-        print(f"Written: {', '.join(str(path) for path in written)}")
+        say(f"Written: {', '.join(str(path) for path in written)}")
 
 
 def _starts(texts: Sequence[str] | None) -> dict[str, float]:
@@ -118,7 +118,7 @@ def _starts(texts: Sequence[str] | None) -> dict[str, float]:
 
 def _write_theory(found: Prediction, folder: Path, starts: Mapping[str, float], length: float) -> list[Path]:
     """The overlay, and the trajectory where there is one."""
-    from ..run.store import write_whole
+    from ..run.files import write_whole
     from ..show.plots import save
     from ..theory import plots
 

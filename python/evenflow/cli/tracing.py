@@ -1,4 +1,4 @@
-"""`trace`: the packets of chosen flows as a capture file."""
+"""`trace`: packets of chosen flows as a capture file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ScenarioError
-from .base import LARGEST_SEED, File, Json, Settings, app, examples, load, place, print_json, stem
+from .base import LARGEST_SEED, File, Json, Settings, app, examples, load, place, print_json, say, stem
 
 if TYPE_CHECKING:
     from ..scenario.scenario import Scenario
@@ -36,25 +36,27 @@ def trace(
         str,
         typer.Option(
             metavar="PLACE",
-            help="Where packets are seen: start (of the path), end, both, or behind a link, by its name.",
+            help="Capture point: start (of the path), end, both, or the name of a link (behind it).",
         ),
     ] = "start",
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The run's seed.")] = 1,
     settings: Settings = None,
     out: Annotated[
-        Path | None, typer.Option(parser=place, metavar="FILE", help="Write here; default: out/NAME.pcapng.")
+        Path | None, typer.Option(parser=place, metavar="FILE", help="Output file; default: out/NAME.pcapng.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """The packets of chosen flows as a capture (pcapng).
+    """Write the packets of chosen flows as a capture (pcapng).
 
-    The file has the headers of every packet: IPv4 with the ECN field and ConEx's RE flag, or IPv6 with the ConEx
-    option; TCP with its flags, numbers, windows, timestamps and SACK blocks. Behind a link in a tunnel that one's
-    headers stand before them: GTP-U, VXLAN, GRE or IP in IP.
+    The file has the headers of every packet: IPv4 with ECN field and RE flag, or IPv6 with the ConEx option. TCP
+    headers have flags, numbers, windows, timestamps and SACK blocks. Inside a tunnel the outer headers come first:
+    GTP-U, VXLAN, GRE or IP in IP.
     """
     from ..run import capture
-    from ..run.store import write_whole
+    from ..run.files import refuse_input, write_out
 
+    path = out if out is not None else Path("out") / f"{stem(file)}.pcapng"
+    refuse_input(path, [file])
     scenario, _ = load(file, settings)
     if flow:
         scenario = scenario.set("record.trace", flow)
@@ -64,16 +66,15 @@ def trace(
     capture.check_place(at, scenario.tree.get("links", {}))
     record = scenario.run(seed, progress=not as_json)
     data = capture.pcapng(record, scenario, at)
-    path = out if out is not None else Path("out") / f"{stem(file)}.pcapng"
-    write_whole(path, data)
+    write_out(path, data)
     if as_json:
         print_json({"written": str(path), "bytes": len(data), "seed": seed, "record_hash": record.record_hash})
         return
-    print("Written:", path, sep="\n  ")
+    say("Written:", f"  {path}")
 
 
 def _with_one_flow(scenario: Scenario) -> Scenario:
-    """The first user's first flow of the first group, or all of that user's where they are opened on the way."""
+    """Trace the first flow of the first user, or all flows of that user where they open dynamically."""
     group = next(iter(scenario.tree.get("groups", {})), None)
     if group is None:
         return scenario

@@ -1,1 +1,1 @@
-"""Judgement: claims about studies, what a paper is made of, and what depends on its open choices."""
+"""Judgement: claims about studies, the parts of a paper, the effect of its options."""

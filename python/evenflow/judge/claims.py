@@ -1,20 +1,21 @@
 """Claims: published statements as predicates over a study, judged *holds*, *fails* or *undecided*.
 
-The rule, for a claim of one or many comparisons, each with a confidence interval and an accepted set [lo, hi]:
+Screens write supported, not supported and inconclusive. A claim has one or many comparisons. Each has a confidence
+interval and an accepted set [lo, hi].
 
-- it *holds* if every interval lies inside at the claim's level;
-- it *fails* if one lies outside at the confidence 1 − (1 − level)/m, m being its sampled comparisons;
-- otherwise it is undecided with fewer runs than the paper's, and the row says how many would decide it;
-- with as many the means decide (`by_mean`): all inside, it holds; outside, a claim of a single comparison fails, and
-  one of several stays undecided, because the largest of many means always strays.
+- It holds if every interval lies inside at the claim's level.
+- It fails if one lies outside at confidence 1 − (1 − level)/m, with m sampled comparisons.
+- Otherwise it is undecided with fewer runs than the paper's. The row has the number of runs that would decide it.
+- With as many runs the means decide (`by_mean`): it holds if all lie inside. If one lies outside, a single comparison
+  fails. Several stay undecided, because the largest of many means often falls outside by chance.
 
-Undefined or infinite values leave a comparison undecided. Runs shorter than the paper's decide nothing. Fewer runs
-than the paper's decide neither that something is absent, nor that a count over all runs is as claimed, nor that a claim
-holds on a grid of which they have a part, nor anything where the runs of the ledger that ships fall into modes.
+Undefined or infinite values leave a comparison undecided. Runs shorter than the paper's decide nothing. Fewer runs than
+the paper's cannot show an absence, a count over all runs, or a claim on a larger grid. They also cannot decide where
+the shipped runs have several modes.
 
-*Literal* is the paper's own words and numbers. *Relaxed* is a wider reading, where there is reason for one; both are
-shown and the literal one is counted first. Where runs fall into modes the mean decides the literal reading, and the
-median may decide the wider one. docs/design.md has the reasons, and how often the rule errs.
+*Literal* is the strict criterion, from the paper's own words and numbers. *Relaxed* is the lenient one, where a reason
+is given. With several modes the mean decides the strict criterion; the median may decide the lenient one.
+docs/verdicts.md has the reasons, and the rule's error rates.
 """
 
 from __future__ import annotations
@@ -37,12 +38,15 @@ Data: TypeAlias = "Mapping[str, Table]"
 
 
 class Verdict(StrEnum):
-    """What the runs say about a statement."""
+    """The result for a statement."""
 
     HOLDS = "holds"
     FAILS = "fails"
     UNDECIDED = "undecided"
 
+
+IN_WORDS = {"holds": "supported", "fails": "not supported", "undecided": "inconclusive"}
+"""Verdicts as screens and reports write them; JSON keeps the keys."""
 
 WORST_FIRST = {Verdict.FAILS: 0, Verdict.UNDECIDED: 1, Verdict.HOLDS: 2}
 
@@ -52,14 +56,14 @@ class Check:
     """One comparison of a measured value with what is accepted.
 
     Attributes:
-        label: where it was measured, in words a reader of the ledger understands ("50 ms, 20 flows").
-        values: one value a seed, shape (n,); or a float that needs no sampling (an analytic result, an exact
-            count); or a ready `Interval` (`stats.ratio_of_means`, `stats.difference`, `stats.median_interval`).
+        label: the point in words ("50 ms, 20 flows").
+        values: one value a seed, shape (n,); or an exact float (an analytic result, a count). Or a ready `Interval`
+            (`stats.ratio_of_means`, `stats.difference`, `stats.median_interval`).
         lo, hi: the accepted set, closed; None = open on that side.
         unit: shown behind the measured value.
         parts: of a comparison that counts others (`kit.most`), these.
-        left_out: runs in which the value is undefined are left out, as the claim says; otherwise they leave the
-            comparison undecided.
+        left_out: ignore runs with undefined values, if the claim allows it. Otherwise they leave it undecided.
+        of: the name of the accepted set, where the claim has several.
     """
 
     label: str
@@ -69,6 +73,7 @@ class Check:
     unit: str = ""
     parts: tuple[Check, ...] = ()
     left_out: bool = False
+    of: str = ""
 
     @property
     def runs(self) -> Floats | None:
@@ -146,7 +151,7 @@ class Outcome:
 
     @property
     def bistable(self) -> str:
-        """What the runs fall into, in words: "0.64 in 5 of 10 runs, 1.56 in 5"; empty if they are one heap."""
+        """The modes in words: "0.64 in 5 of 10 runs, 1.56 in 5"; empty for a single mode."""
         if not self.modes:
             return ""
         unit = f" {self.check.unit}" if self.check.unit else ""
@@ -231,18 +236,17 @@ def _finite(value: float) -> float | None:
 
 @dataclass(frozen=True)
 class Circumstances:
-    """What bears on a claim besides its numbers.
+    """Circumstances of a claim, apart from its numbers.
 
     Attributes:
-        scale: worded into `why`; what counts is the number of runs.
-        paper_runs: replications the paper used; with as many, the means decide where an interval straddles an edge.
+        scale: for the text of `why`; the number of runs decides.
+        paper_runs: the paper's replications; with as many, the means decide if an interval includes a limit.
         level: the paper's confidence level, else 0.95.
-        shortened: the runs lasted less than the paper's, so that nothing sampled is decided by them.
-        thinner: the runs have a part of the grid that the claim is about, so that it cannot hold by them.
-        fewer: there are fewer runs than the paper's even if no comparison shows it: a count over all runs, which has no
-            interval, does not hold by them.
-        absence: the claim says that something is absent.
-        bistable: labels of comparisons whose runs, in the ledger that ships, fall into modes.
+        shortened: the runs are shorter than the paper's and decide no sampled comparison.
+        thinner: the runs cover part of the claim's grid, so it cannot hold.
+        fewer: there are fewer runs than the paper's, even if no comparison shows it. A count over all runs cannot hold.
+        absence: the claim states an absence.
+        bistable: labels of comparisons with several modes in the shipped results.
     """
 
     scale: Scale
@@ -298,15 +302,15 @@ def _open(check: Check, i: Interval, few: bool, at: Circumstances) -> str:
     if not _sampled(i):
         return "undefined" if math.isnan(i.mean) else ""
     if i.n == 0:
-        return "undefined in every run" if of else "there is no run"
+        return "undefined in every run" if of else "no runs"
     if i.undefined and not check.left_out:
         return f"undefined in {i.undefined} of {of} runs"
     if not math.isfinite(i.mean):
         return "infinite in a run"
     if at.shortened:
-        return f"runs at scale “{at.scale}” are shorter than the paper's and decide nothing"
+        return f"runs at scale “{at.scale}” are shorter than the paper's, so they cannot decide"
     if few and check.label in at.bistable:
-        return "its runs fall into modes in the ledger that ships, so that fewer than the paper's decide nothing"
+        return "the shipped results have several modes, so it takes the paper's number of runs"
     if i.n < min(2, at.paper_runs):
         return "one run has no interval"
     return ""
@@ -370,17 +374,14 @@ def _guard(outcomes: Sequence[Outcome], at: Circumstances) -> str:
     sampled = [o.interval for o in outcomes if _sampled(o.interval)]
     few = at.fewer or any(i.n + i.undefined < at.paper_runs for i in sampled)
     if at.absence and few:
-        return (
-            "Nothing contrary was seen; that something is absent is not shown by fewer runs than the paper's "
-            f"{at.paper_runs}."
-        )
+        return f"No counterexample was seen. To show that something is absent takes the paper's {at.paper_runs} runs."
     if at.fewer and len(sampled) < len(outcomes):
         return (
-            "Inside so far; a count over all runs has no interval, and does not hold by fewer of them than the paper's "
-            f"{at.paper_runs} a point."
+            "Within the accepted range so far. A count over all runs has no interval; it takes the paper's "
+            f"{at.paper_runs} runs a point."
         )
     if at.thinner:
-        return f"Inside at every point of scale “{at.scale}”, which are a part of the grid that the claim is about."
+        return f"Within the accepted range at every point of scale “{at.scale}”, a part of the claim's grid."
     return ""
 
 
@@ -420,39 +421,39 @@ def _why(order: Sequence[Outcome], at: Circumstances, m: int, verdict: Verdict, 
     where = _named([first])
     if verdict is Verdict.HOLDS:
         close = sum(o.close for o in order)
-        return f"Decided by the means: {_of(close, len(order), 'interval')} across the edge." if by_mean else ""
+        return f"Decided by the mean only: {_of(close, len(order), 'interval')} a limit." if by_mean else ""
     if verdict is Verdict.FAILS:
         if by_mean:
-            return f"The comparison outside what is accepted{where}: by the mean, its interval straddles the edge."
+            return f"The mean is outside the accepted range{where}; the interval includes the limit."
         outside = [o for o in order if o.verdict is Verdict.FAILS]
-        level = f" at the confidence {100 * (1 - (1 - at.level) / m):.4g} %" if m > 1 else ""
+        level = f" at {100 * (1 - (1 - at.level) / m):.4g} % confidence" if m > 1 else ""
         of = f"{len(outside)} of {len(order)} comparisons" if len(order) > 1 else "The comparison"
-        lie = "their intervals lie" if len(outside) > 1 else "its interval lies"
-        return f"{of} outside what is accepted{_named(outside)}: {lie} outside{level}."
+        return f"{of} {'are' if len(outside) > 1 else 'is'} outside the accepted range{level}{_named(outside)}."
     if all(o.open for o in order if o.verdict is Verdict.UNDECIDED):
         alike = [o for o in order if o.open == first.open]
         return f"{first.open[0].upper()}{first.open[1:]}{_named(alike)}."
     mine = [o for o in order if o.verdict is Verdict.UNDECIDED and not o.open]
     where = _named(mine)
-    need = f"about {runs} runs would decide it" if runs is not None else "no number of runs is foreseeable"
+    need = f"about {runs} runs would decide it" if runs is not None else "the number of runs needed cannot be estimated"
     of = f"{len(mine)} of {len(order)} comparisons" if len(order) > 1 else "The comparison"
     count = mine[0].interval.n
     if mine[0].close:
         return (
-            f"{of} with a mean outside, none of them clearly{where}: of many means one always strays, so that this is "
-            f"undecided; {need}."
+            f"{of} {'have' if len(mine) > 1 else 'has'} a mean outside the accepted range, with the limit in the "
+            f"interval{where}. With many comparisons, some mean falls outside by chance; {need}."
         )
     if runs is None:
-        need += " from so few"
+        need += " from so few runs"
     return (
-        f"{of} undecided with {count} run{'s' if count != 1 else ''}{where}: {need} (the paper used {at.paper_runs})."
+        f"{of} {'are' if len(mine) > 1 else 'is'} inconclusive after {count} run{'s' if count != 1 else ''}{where}: "
+        f"{need} (the paper used {at.paper_runs})."
     )
 
 
 def _of(part: int, whole: int, what: str) -> str:
     if whole == 1:
-        return f"the {what} lies"
-    return f"{part} of {whole} {what}s lie{'s' if part == 1 else ''}"
+        return f"the {what} includes"
+    return f"{part} of {whole} {what}s include{'s' if part == 1 else ''}"
 
 
 @dataclass(frozen=True)
@@ -461,24 +462,23 @@ class Claim:
 
     Attributes:
         id: "abc-c49".
-        source: where the paper says it: "Fig. 5a", "section IV-G4".
-        statement: what is claimed, in our words.
+        source: the place in the paper: "Fig. 5a", "section IV-G4".
+        statement: the claim in Evenflow's words.
         expected: the paper's number or relation, in words.
-        tolerance: what is accepted around it, and by what right.
+        tolerance: the accepted range around it, and its reason.
         experiments: ids of the experiments it is judged on; empty for an analytic claim.
         literal: the comparisons of the paper's own words and numbers.
-        relaxed: those of a second reading, and `relaxed_reading`: what that reading is and why there is one.
-        note: the investigation: text, or a function of the data shown and the literal judgement; used as `why` of a
-            claim that does not hold, in front of what the verdict rule itself says. At scale quick it says so.
-        beside: what is published beside the verdict whatever that is, such as the verdict with other choices; in the
-            same form, behind the note.
+        relaxed: those of the lenient criterion; `relaxed_reading` explains it.
+        note: the investigation: text, or a function of the data and the strict judgement. It comes first in `why` of a
+            claim that does not hold.
+        beside: text for any verdict, such as the verdict with other options; in the same form, after the note.
         paper_runs: replications in the paper; None = the paper's default (`Paper.runs`).
         quote: the paper's own sentence.
         judged: the predicate in words.
-        apart: why the claim is counted apart: "by-construction", "arithmetic" or "calibrated".
-        absence: it says that something is absent, which fewer runs than the paper's never show.
-        relaxed_of: what the second reading is of, if not a larger set for the same comparisons: "other runs" or
-            "another quantity"; its verdict is then the better of the two.
+        apart: the reason to exclude it from counts: "by-construction", "arithmetic" or "calibrated".
+        absence: it states an absence, which fewer runs than the paper's cannot show.
+        relaxed_of: the subject of the lenient criterion, if it is not a larger set for the same comparisons: "other
+            runs" or "another quantity". The better verdict then counts.
     """
 
     id: str
@@ -551,8 +551,8 @@ class Writer:
         )
 
 
-MEDIAN = "Where runs fall into modes, the median instead of the mean."
-"""The wider reading of a claim that has bistable points, by rule."""
+MEDIAN = "Where runs fall into modes, the median replaces the mean."
+"""The lenient criterion of a claim with bistable points, by rule."""
 
 
 @dataclass(frozen=True)
@@ -563,13 +563,13 @@ class Entry:
     literal: Judgement
     relaxed: Judgement | None = None
     broken: str = field(default="")
-    """Not empty if the predicate itself failed: a defect of ours, reported and left undecided."""
+    """Not empty if the predicate failed: a defect of Evenflow, reported and left undecided."""
     median: bool = False
-    """The wider reading is the rule's own: the median at points where runs fall into modes."""
+    """The lenient criterion comes from the rule: the median at points with several modes."""
 
     @property
     def relaxed_reading(self) -> str | None:
-        """What the wider reading is."""
+        """The lenient criterion in words."""
         own = self.claim.relaxed_reading
         if not self.median:
             return own
@@ -613,12 +613,12 @@ def judge_claim(
     fewer: bool = False,
     bistable: Collection[str] = (),
 ) -> Entry:
-    """Judge both readings of a claim.
+    """Judge a claim by both criteria.
 
-    A predicate that raises is a defect of ours: the row becomes *undecided* and says so, the others are still judged.
-    That a predicate asks for a grid of which `data` has a part is noticed by itself (`study.noticing_gaps`).
+    A predicate that raises is a defect of Evenflow: the row becomes *undecided*, and the others are still judged. A
+    predicate that needs more points than `data` has is detected by `table.noticing_gaps`.
     """
-    from ..run.study import noticing_gaps
+    from ..run.table import noticing_gaps
 
     runs = claim.paper_runs or paper_runs
 
@@ -671,9 +671,9 @@ class _Shown(dict[str, "Table"]):
 
 
 def _noted(claim: Claim, data: Data, literal: Judgement, scale: Scale) -> str:
-    """A claim's note where it does not hold, and what stands beside any verdict.
+    """A claim's note where it does not hold, and the text for any verdict.
 
-    A computed one says on which runs, and nothing about fewer than three of several.
+    A computed note names its runs, and is empty for fewer than three of several.
     """
     notes = [claim.beside] if literal.verdict is Verdict.HOLDS else [claim.note, claim.beside]
     runs = max((_runs(data[name]) for name in claim.experiments if name in data), default=0)
@@ -687,7 +687,7 @@ def _noted(claim: Claim, data: Data, literal: Judgement, scale: Scale) -> str:
         try:
             told.append(note(_Shown(data), literal).strip())
         except NotRun as error:
-            missing.append(f"What was found out about it needs the experiment {error.args[0]}, which was not run.")
+            missing.append(f"Its explanation needs the experiment {error.args[0]}, which was not run.")
     said = " ".join(filter(None, told))
     if said and scale != "paper" and runs:
         several = f"{runs} runs a point" if runs > 1 else "one run a point"
@@ -727,9 +727,9 @@ def worst_first(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many claims hold, fail and are undecided, by the literal reading and by the wider one where there is one.
+    """Number of claims per verdict, by the strict criterion and by the lenient one where defined.
 
-    Those that are counted apart are in none of these but `apart` and `total`.
+    Excluded claims count in `apart` and `total` only.
     """
 
     holds: int
@@ -752,7 +752,7 @@ class Counts:
 
     @property
     def total(self) -> int:
-        """All claims, those counted apart too."""
+        """All claims, with excluded ones."""
         return self.judged + self.apart
 
     def to_json(self) -> dict[str, Any]:
@@ -779,8 +779,8 @@ class Counts:
 
 
 def by_mean(number: int) -> str:
-    """ ", 6 of them by their means", or nothing."""
-    return f", {number} of them by {'its mean' if number == 1 else 'their means'}" if number else ""
+    """ " (6 by the mean only)", or nothing."""
+    return f" ({number} by the mean only)" if number else ""
 
 
 def count(rows: Sequence[Mapping[str, Any]]) -> Counts:

@@ -1,6 +1,6 @@
-"""What became of a paper's expectations: every change since they were first written down, from one file.
+"""Changes of a paper's acceptance criteria since they were first written down.
 
-`history.toml` beside a paper has one `[[change]]` each, in the order of time:
+A paper's `history.toml` has one `[[change]]` each, oldest first:
 
     [[change]]
     date = 2026-11-22
@@ -28,10 +28,9 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class Change:
-    """One change of an expectation.
+    """One change of an acceptance criterion.
 
-    `claims` are ids as the file has them ("c46"), or "all"; `before` and `after` are verdicts in words, with the wider
-    reading's in brackets where it matters.
+    `claims` are ids ("c46"), or "all". `before` and `after` are verdicts in words, with the lenient one in brackets.
     """
 
     date: str

@@ -1,48 +1,39 @@
-"""How a paper's claims are written down: what is expected as data, what is measured as code.
+"""A paper's claims: `claims.toml` has the criteria, Python the measurements.
 
-`claims.toml` beside the code has one table a claim: where the paper says it, what is accepted, and by what right.
-Somebody who does not program can review a change of it. Python only measures:
+    claim = Claims("abc", __file__, words=WORDS)
+    claim("c43", each("relative", "{f0}: queue with ABC over without", Q(scheme=ABC) / Q(scheme=NO_ABC)))
 
-    claims = kit.Claims("abc", __file__)
-
-    @claims.measure("c46")
-    def _(data, accept):
-        lab = Lab(data["abc-fig04"])
-        return [accept("elsewhere", f"{f0} flows", ...) for f0 in lab.grid("f0")]
-
-    CLAIMS = claims.build()
-
-`build` checks both halves against each other, and says everything that is wrong at once.
-
-`history` reads `history.toml`, where every change of an expectation is told.
-
-Forms of comparison: `each` point, `most` points, an `order`, a `rank` correlation, an `extremum` inside a range.
+`claims.toml` has one table per claim: its place in the paper, the accepted range with its reason, and a note. A change
+can be reviewed without programming. `build` checks file and code against each other, and reports all errors.
 """
 
 from __future__ import annotations
 
 import inspect
 import math
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
+from string import Formatter
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-import numpy as np
-
 from ..errors import EvenflowError, nearest
 from ..stats import LEVEL, Interval
-from .claims import Check, Claim
+from .claims import Check, Claim, number
 from .history import history
-from .lab import extremum_difference, plain, rank_correlation
+from .lab import extremum_difference, plain
+from .values import Said, Shown, filled
 
 if TYPE_CHECKING:
     from ..stats import Floats
-    from .claims import Data
+    from .claims import Data, Judgement
+    from .compare import Comparison
+    from .lab import Vocabulary
+    from .values import Named
 
 __all__ = [
     "APART",
@@ -52,12 +43,9 @@ __all__ = [
     "ClaimsError",
     "MostOf",
     "Set",
-    "each",
     "extremum",
     "history",
     "most",
-    "order",
-    "rank",
 ]
 
 Values: TypeAlias = "Floats | Sequence[float] | float | Interval"
@@ -68,15 +56,16 @@ Note: TypeAlias = "Callable[..., str]"
 M = TypeVar("M", bound=Callable[..., Any])
 
 APART = ("by-construction", "arithmetic", "calibrated")
-"""Why a claim is counted apart: the code cannot help doing it, it is arithmetic on printed numbers, or the runs were
-calibrated on what is claimed."""
+"""Reasons to exclude a claim: true by construction, arithmetic on printed numbers, or used for calibration."""
 OF = ("other runs", "another quantity")
-"""What a wider reading may be of, if it is not a larger set for the same comparisons."""
+"""Subjects of a lenient criterion that is not a larger set for the same comparisons."""
 
+MOST_MISSES = 4
+"""Points outside the accepted set that a note names."""
 LEFT_OUT = "left out"
 CLAIM = (
     *("source", "quote", "statement", "expected", "judged", "on"),
-    *("apart", "runs", "absence", "undefined", "literal", "wider"),
+    *("apart", "runs", "absence", "undefined", "note", "note_of", "literal", "wider"),
 )
 LITERAL = ("tolerance", "accepted")
 WIDER = ("reading", "accepted", "of")
@@ -128,7 +117,7 @@ class Accept:
         accepted = self.set(name)
         lo = None if accepted.lo is None else accepted.lo * times
         hi = None if accepted.hi is None else accepted.hi * times
-        return Check(label, values, lo=lo, hi=hi, unit=unit or accepted.unit, left_out=self.left_out)
+        return Check(label, values, lo=lo, hi=hi, unit=unit or accepted.unit, left_out=self.left_out, of=name)
 
     def set(self, name: str) -> Set:
         """The set itself: the range of an `extremum`, say.
@@ -147,27 +136,6 @@ def _meant(name: str, known: Iterable[str]) -> str:
 
 
 # --- Forms of comparison --------------------------------------------------------------------------------------------
-
-
-def each(accept: Accept, name: str, points: Iterable[tuple[str, Values]], *, unit: str = "") -> list[Check]:
-    """At each point: one comparison a point, all with the same set."""
-    return [accept(name, label, values, unit=unit) for label, values in points]
-
-
-def order(accept: Accept, name: str, items: Sequence[tuple[str, Floats]], *, unit: str = "") -> list[Check]:
-    """An order: each item minus the one before it, paired by seed; `min = 0` in the set says "each more than the last".
-
-    Neighbours are enough: where each is more than the last, the order is complete.
-    """
-    return [
-        accept(name, f"{label} − {before}", np.asarray(values) - np.asarray(earlier), unit=unit)
-        for (before, earlier), (label, values) in pairwise(items)
-    ]
-
-
-def rank(accept: Accept, name: str, label: str, grid: Sequence[float], curve: Floats) -> Check:
-    """Spearman's rank correlation of a curve with its x, one value a seed; `curve` has the shape (grid, seeds)."""
-    return accept(name, f"{label}: rank correlation" if label else "rank correlation", rank_correlation(grid, curve))
 
 
 def extremum(
@@ -190,17 +158,15 @@ def extremum(
 def most(
     accept: Accept, name: str, label: str, points: Sequence[tuple[str, Values]], *, share: float, unit: str = ""
 ) -> Check:
-    """At a given share of the points at least: one comparison, whose value is the share of points inside the set.
+    """Compare the share of points inside the set with a least share.
 
-    With K points, k = ⌈share·K⌉ must lie inside. That k of K do is asserted where k intervals lie inside at the
-    confidence 1 − (1 − level)/(K − k + 1); that they do not, where K − k + 1 lie outside at 1 − (1 − level)/k. These
-    are the tests of a partial conjunction with Bonferroni's correction (Y. Benjamini and R. Heller, "Screening for
-    partial conjunction hypotheses", Biometrics 64, 2008, theorem 1), and for k = K the rule of `judge` for a claim over
-    many comparisons: no correction to assert all, Bonferroni's to assert that one is outside. It needs no independence
-    of the points, which share their seeds.
+    With K points, k = ⌈share·K⌉ must lie inside. The comparison holds if k intervals lie inside at confidence
+    1 − (1 − level)/(K − k + 1). It fails if K − k + 1 lie outside at 1 − (1 − level)/k. This is the partial conjunction
+    test with Bonferroni's correction: Y. Benjamini and R. Heller, Biometrics 64, 2008, theorem 1. For k = K it is the
+    rule of `judge`. It needs no independence of the points, which share their seeds.
 
     Args:
-        share: of the points, in (0, 1]; one that a paper's "most" may mean is written where it is used.
+        share: of the points, in (0, 1].
     """
     if not 0 < share <= 1:
         raise ValueError(f"a share of the points lies in (0, 1], not {share!r}")
@@ -219,7 +185,7 @@ class MostOf:
     share: float
 
     def interval(self, level: float) -> Interval:
-        """By means; the bounds count what is clearly inside, and all but what is clearly outside."""
+        """The share by means; the bounds count points clearly inside, and points not clearly outside."""
         of = len(self.checks)
         if not of:
             return Interval(math.nan, -math.inf, math.inf, 0, math.nan)
@@ -261,11 +227,15 @@ class Claims:
         key: of the paper; claim `c46` is "abc-c46", the experiment `fig04` is "abc-fig04".
         where: the folder of `claims.toml`, or a file in it (`__file__`).
         level: the paper's confidence level.
+        words: the paper's labels in words.
     """
 
     key: str
     where: str | Path
     level: float = LEVEL
+    words: Vocabulary = field(default_factory=dict, repr=False)
+    _compared: dict[tuple[str, str], tuple[Comparison, ...]] = field(default_factory=dict, repr=False)
+    _said: dict[str, Mapping[str, Named]] = field(default_factory=dict, repr=False)
     _measures: dict[tuple[str, str], Measure] = field(default_factory=dict, repr=False)
     _notes: dict[str, Note] = field(default_factory=dict, repr=False)
     _beside: dict[str, Note] = field(default_factory=dict, repr=False)
@@ -277,13 +247,38 @@ class Claims:
         where = Path(self.where)
         return (where if where.is_dir() else where.parent) / "claims.toml"
 
+    def __call__(self, name: str, /, *comparisons: Comparison, **values: Named) -> None:
+        """Set a claim's comparisons, and the measured values in its note.
+
+        Args:
+            name: "c46".
+            comparisons: of the strict criterion, and of the lenient one if it has no others.
+            values: by their names in the note.
+        """
+        self._compare(name, "literal", comparisons)
+        self._said[name] = values
+
+    def wider(self, name: str, /, *comparisons: Comparison) -> None:
+        """Set the comparisons of a lenient criterion, if they differ."""
+        self._compare(name, "wider", comparisons)
+
+    def _compare(self, name: str, reading: str, comparisons: tuple[Comparison, ...]) -> None:
+        if comparisons and (name, reading) in self._compared:
+            self._twice.append(f"{name}: its {reading} reading is measured twice.")
+        if comparisons:
+            self._compared[name, reading] = comparisons
+
+    def said(self, name: str) -> Mapping[str, Named]:
+        """The measured values in a note."""
+        return self._said.get(name, {})
+
     def measure(self, *ids: str, reading: str = "literal") -> Callable[[M], M]:
         """Decorator: this function measures these claims.
 
-        Without a function of its own the wider reading is measured as the literal one, and compared with its own sets.
+        Without a separate function the lenient criterion uses the strict one's measurement with its own sets.
 
         Args:
-            ids: "c46", or several that differ in what is accepted alone.
+            ids: "c46", or several that differ only in the accepted sets.
             reading: "literal" or "wider".
         """
 
@@ -328,13 +323,13 @@ class Claims:
         """
         tables, bad, wrong = _read(self.file)
         wrong += self._twice
-        for name, reading in self._measures:
+        for name, reading in (*self._measures, *self._compared):
             if name in bad:
                 continue
             if name not in tables:
                 wrong.append(f"{name}: it is measured, but {self.file.name} has no such claim.{_meant(name, tables)}")
             elif reading == "wider" and "wider" not in tables[name]:
-                wrong.append(f"{name}: its wider reading is measured, but there is no [{name}.wider].")
+                wrong.append(f"{name}: a lenient criterion is measured, but there is no [{name}.wider].")
         wrong += [
             f"{name}: it has a note, but {self.file.name} has no such claim.{_meant(name, tables)}"
             for name in dict.fromkeys((*self._notes, *self._beside))
@@ -352,15 +347,31 @@ class Claims:
 
     def _claim(self, name: str, table: Mapping[str, Any], options: Any) -> tuple[Claim | None, list[str]]:
         wrong: list[str] = []
-        measure = self._measures.get((name, "literal"))
+        measure = self._measured(name, "literal", table)
         if measure is None:
             wrong.append(f"{name}: nothing measures it.")
         literal, wider = table.get("literal", {}), table.get("wider")
         sets = _sets(f"{name}.literal", literal.get("accepted", {}), wrong)
         strings = _strings(measure) if measure is not None else set()
-        wrong += [f"{name}.literal: nothing is compared with the set “{s}”." for s in sets if not _named(s, strings)]
+        compared = [n for it in self._compared.get((name, "literal"), ()) for n in (it.name, *it.needs)]
+        wrong += [
+            f"{name}.literal: nothing is compared with the set “{s}”."
+            for s in sets
+            if not (_named(s, strings) if not compared else any(_may_be(template, s) for template in compared))
+        ]
+        wrong += [
+            f"{name}: no accepted set is called “{it}”.{_meant(it, sets)}"
+            for it in compared
+            if not any(_may_be(it, accepted) for accepted in sets)
+        ]
+        known = (*self.said(table.get("note_of", name)), *sets, *OF_EVERY_NOTE)
+        wrong += [
+            f"{name}.note: there is no value “{field}”.{_meant(field, known)}"
+            for field in _fields(table.get("note", ()))
+            if field not in known and name not in self._notes
+        ]
         wider_sets: dict[str, Set] | None = None
-        other = self._measures.get((name, "wider"))
+        other = self._measured(name, "wider", table)
         if wider is not None:
             wider_sets, more = _wider(name, sets, wider, other)
             wrong += more
@@ -371,6 +382,9 @@ class Claims:
         if wider_sets is not None:
             relaxed = _bound(other or measure, Accept(name, wider_sets, left_out), options)
         note, beside = self._notes.get(name), self._beside.get(name)
+        text = table.get("note", "")
+        if note is None and any(_fields(text)):
+            note = self._templated(name, table)
         return Claim(
             id=f"{self.key}-{name}",
             source=table["source"],
@@ -382,7 +396,11 @@ class Claims:
             relaxed=relaxed,
             relaxed_reading=wider["reading"] if wider is not None else None,
             relaxed_of=wider.get("of") if wider is not None else None,
-            note=_with_options(note, options) if note is not None else "",
+            note=_with_options(note, options)
+            if note is not None
+            else text
+            if isinstance(text, str)
+            else " ".join(text),
             beside=_with_options(beside, options) if beside is not None else "",
             paper_runs=table.get("runs"),
             level=self.level,
@@ -391,6 +409,60 @@ class Claims:
             apart=table.get("apart"),
             absence=table.get("absence", False),
         ), []
+
+    def _measured(self, name: str, reading: str, table: Mapping[str, Any]) -> Measure | None:
+        comparisons = self._compared.get((name, reading))
+        if comparisons is None:
+            return self._measures.get((name, reading))
+        first = (table.get("on") or [""])[0]
+
+        def measure(data: Data, accept: Accept, options: Any) -> list[Check]:
+            shown = Shown(self.key, data, first, options)
+            return [check for it in comparisons for check in it.checks(shown, accept, self.words)]
+
+        return measure
+
+    def _templated(self, name: str, table: Mapping[str, Any]) -> Note:
+        """A claim's note from its template: a sentence whose values are not there is left out."""
+        parts = [table["note"]] if isinstance(table["note"], str) else table["note"]
+        first, values = (table.get("on") or [""])[0], self.said(table.get("note_of", name))
+
+        def note(data: Data, judged: Judgement, options: Any) -> str:
+            return filled(parts, values, Shown(self.key, data, first, options), self.words, _of_judgement(judged))
+
+        return note
+
+
+OF_EVERY_NOTE = ("means", "points", "missed", "misses")
+
+
+def _fields(note: str | Sequence[str]) -> Iterator[str]:
+    """The names of the values that a note quotes."""
+    for part in [note] if isinstance(note, str) else note:
+        yield from (name for _, name, _, _ in Formatter().parse(part) if name)
+
+
+def _of_judgement(judged: Judgement) -> dict[str, Any]:
+    """Values for every note: `points`, `missed`, `misses`, `means`, and the means by accepted set."""
+    missed = [o for o in judged.outcomes if not o.mean_inside]
+    shown = "; ".join(f"{o.check.label} {number(o.interval.mean)}" for o in missed[:MOST_MISSES])
+    more = f"; and {len(missed) - MOST_MISSES} more" if len(missed) > MOST_MISSES else ""
+    means: dict[str, list[float]] = {}
+    for o in judged.outcomes:
+        means.setdefault(o.check.of, []).append(o.interval.mean)
+    return {
+        **{name: Said(found) for name, found in means.items()},
+        "means": Said([o.interval.mean for o in judged.outcomes]),
+        "points": len(judged.outcomes),
+        "missed": len(missed),
+        "misses": shown + more,
+    }
+
+
+def _may_be(template: str, name: str) -> bool:
+    """Whether a template of labels may be this name of a set."""
+    parts = (re.escape(part) for part in re.split(r"\{[^}]*\}", template))
+    return re.fullmatch(".+".join(parts), name) is not None
 
 
 def _bound(measure: Measure, accept: Accept, options: Any) -> Callable[[Data], Sequence[Check]]:
@@ -414,7 +486,7 @@ def _with_options(function: Callable[..., Any], options: Any) -> Callable[..., A
 def _wider(
     name: str, literal: Mapping[str, Set], table: Mapping[str, Any], other: Measure | None
 ) -> tuple[dict[str, Set], list[str]]:
-    """The wider reading's sets: the literal ones where it does not name them again."""
+    """The lenient criterion's sets; missing ones are the strict criterion's."""
     wrong: list[str] = []
     own = _sets(f"{name}.wider", table.get("accepted", {}), wrong)
     if "of" in table:
@@ -422,14 +494,14 @@ def _wider(
             wrong.append(f'{name}.wider: of = “{table["of"]}” needs a function that measures it (reading="wider").')
         return ({**literal, **own} if own else dict(literal)), wrong
     if other is not None:
-        wrong.append(f"{name}.wider: a function of its own measures it, so it says what it is `of`: {' or '.join(OF)}.")
+        wrong.append(f"{name}.wider: a separate function measures it, so `of` is needed: {' or '.join(OF)}.")
     if not own and not wrong:
-        wrong.append(f"{name}.wider: nothing differs from the literal reading.")
+        wrong.append(f"{name}.wider: equal to the strict criterion.")
     for it, accepted in own.items():
         if it not in literal:
-            wrong.append(f"{name}.wider: the literal reading has no set “{it}”.{_meant(it, literal)}")
+            wrong.append(f"{name}.wider: the strict criterion has no set “{it}”.{_meant(it, literal)}")
         elif not accepted.contains(literal[it]):
-            wrong.append(f"{name}.wider: the set “{it}” does not contain the literal one.")
+            wrong.append(f"{name}.wider: the set “{it}” does not contain the strict one.")
     return {**literal, **own}, wrong
 
 
@@ -465,6 +537,12 @@ def _read(file: Path) -> tuple[dict[str, dict[str, Any]], set[str], list[str]]:
             good[name] = table
         else:
             bad.add(name)
+    for name, table in good.items():
+        other = good.get(table.get("note_of", name), {})
+        if "note_of" in table and ("note" in table or "note" not in other):
+            wrong.append(f"{name}.note_of: another claim with a note, and no note here.")
+        elif "note_of" in table:
+            table["note"] = other["note"]
     return good, bad, wrong
 
 
@@ -485,6 +563,9 @@ def _types(name: str, table: Mapping[str, Any], wrong: list[str]) -> None:
         wrong.append(f"{name}.apart: one of {', '.join(APART)}, not {table['apart']!r}.")
     if "runs" in table and not (type(table["runs"]) is int and table["runs"] > 0):
         wrong.append(f"{name}.runs: a number of runs, not {table['runs']!r}.")
+    note = table.get("note", "-")
+    if not (_is_text(note) or (isinstance(note, list) and note and all(map(_is_text, note)))):
+        wrong.append(f"{name}.note: a text, or a list of sentences.")
     if table.get("undefined", LEFT_OUT) != LEFT_OUT:
         wrong.append(f"{name}.undefined: “{LEFT_OUT}”, or nothing; not {table['undefined']!r}.")
     if not isinstance(table.get("absence", False), bool):
@@ -598,10 +679,9 @@ def _walk(it: Any, seen: set[int]) -> Iterator[str]:
                 yield from _walk(used, seen)
 
 
-def _package(module: str | None) -> tuple[str, ...]:
-    """A paper's package: `evenflow.papers.abc`, or that of somebody else's paper."""
-    parts = tuple((module or "").split("."))
-    return parts[:3] if parts[:2] == ("evenflow", "papers") else parts[:1]
+def _package(module: str | None) -> str:
+    """The top-level package of a module."""
+    return (module or "").partition(".")[0]
 
 
 def _names(code: CodeType) -> Iterator[str]:

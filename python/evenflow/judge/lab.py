@@ -6,28 +6,25 @@ A paper's own metrics are functions of a run (`Measure`); this module knows none
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..run.study import Curve, Run, notice
+from ..run.table import Curve, Run, notice
 from ..stats import Interval, mean_interval
-from .claims import Check, Scale, number
+from .claims import Scale
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from ..run.study import Label, Labels, Table
+    from ..run.study import Label, Table
 
 Floats: TypeAlias = NDArray[np.float64]
 Measure: TypeAlias = Callable[[Run], "float | None"]
 Vocabulary: TypeAlias = Mapping[str, Callable[["Label"], str]]
 """Label name -> its value in words."""
-Numbers: TypeAlias = "Mapping[str, Measure] | Callable[[Spot], Mapping[str, Floats]]"
-"""Measures of a run by name, or a function that gives for a point one array by name, with one value a run."""
 T = TypeVar("T")
 
 
@@ -42,11 +39,6 @@ def quantity(value: float, unit: str) -> str:
 def at(scale: Scale, paper: Sequence[T], quick: Sequence[T]) -> Sequence[T]:
     """The paper's grid, or the thinner one."""
     return paper if scale == "paper" else quick
-
-
-def seeds(paper: int = 10, quick: int = 3) -> Callable[[Scale], list[int]]:
-    """The seeds 1, 2, … of an experiment: so many at the paper's scale, and fewer for a first look."""
-    return lambda scale: list(range(1, (paper if scale == "paper" else quick) + 1))
 
 
 # --- Reading finished runs ------------------------------------------------------------------------------------------
@@ -192,26 +184,6 @@ class Lab(LabOf[Spot]):
         super().__init__(table, Spot)
 
 
-def rising(
-    label: str, grid: Sequence[float], curve: Floats, *, slack: float = 0.0, unit: str = "", x: str = ""
-) -> list[Check]:
-    """Each step of a curve up, or down by no more than ``slack``; paired by seed."""
-    return [
-        Check(f"{label}, step {plain(a)} → {plain(b)}{x}", high - low, lo=0.0 - slack, unit=unit)
-        for a, b, low, high in zip(grid, grid[1:], curve, curve[1:], strict=False)
-    ]
-
-
-def falling(
-    label: str, grid: Sequence[float], curve: Floats, *, slack: float = 0.0, unit: str = "", x: str = ""
-) -> list[Check]:
-    """Each step of a curve down, or up by no more than ``slack``; paired by seed."""
-    return [
-        Check(f"{label}, step {plain(a)} → {plain(b)}{x}", high - low, hi=slack, unit=unit)
-        for a, b, low, high in zip(grid, grid[1:], curve, curve[1:], strict=False)
-    ]
-
-
 def chosen_by_others(curve: Floats, places: Sequence[int], *, lowest: bool = False) -> Floats:
     """Each seed's value where the mean of the *other* seeds is highest, or lowest; shape (seeds,).
 
@@ -268,15 +240,6 @@ def trough(grid: Sequence[float], curve: Floats) -> tuple[float, Floats]:
     return grid[_extreme(-np.asarray(curve))], found
 
 
-def argmax_by_seed(grid: Sequence[float], curve: Floats) -> Floats:
-    """The x at which each seed's own curve is highest, shape (seeds,).
-
-    A statistic of one run, whose scatter its interval has; not the place of the mean curve's peak (`kit.extremum`).
-    """
-    places: Floats = np.asarray(grid, dtype=np.float64)[np.argmax(curve, axis=0)]
-    return places
-
-
 def rank_correlation(grid: Sequence[float], curve: Floats) -> Floats:
     """Spearman's rank correlation between x and the curve, for each seed."""
 
@@ -292,33 +255,6 @@ def linear_correlation(grid: Sequence[float], curve: Floats) -> Floats:
     return np.array([float(np.corrcoef(grid, seed)[0, 1]) for seed in curve.T])
 
 
-def within(value: float, share: float) -> tuple[float, float]:
-    """``value`` ± ``share`` of it: the accepted set around a number of the paper."""
-    return value * (1 - share), value * (1 + share)
-
-
-def select(grid: Iterable[float], lo: float = -math.inf, hi: float = math.inf) -> list[float]:
-    """Grid values from ``lo`` to ``hi``, both included."""
-    return [x for x in grid if lo - 1e-9 <= x <= hi + 1e-9]
-
-
-# --- Numbers in notes -------------------------------------------------------------------------------------------------
-
-
-def short(values: Floats | float) -> str:
-    """A mean over what is defined, to three digits."""
-    found = np.asarray(values, dtype=np.float64)
-    if np.isnan(found).all():
-        return "undefined"
-    return number(float(f"{float(np.nanmean(found)):.3g}"))
-
-
-def span(values: Sequence[float]) -> str:
-    """From the least to the greatest that is defined, to three digits."""
-    found = [value for value in values if not math.isnan(value)]
-    return f"{short(min(found))} to {short(max(found))}" if found else "undefined"
-
-
 # --- Numbers behind a figure ----------------------------------------------------------------------------------------
 
 
@@ -332,15 +268,6 @@ def cells(name: str, i: Interval) -> dict[str, float | None]:
     return {name: finite(i.mean), f"{name}_lo": finite(i.lo), f"{name}_hi": finite(i.hi)}
 
 
-def row(labels: Labels, spot: Spot, numbers: Numbers, level: float) -> dict[str, Any]:
-    """A point's labels, how many runs it has, and mean and bounds of each number."""
-    found = numbers(spot) if callable(numbers) else {name: spot.of(measure) for name, measure in numbers.items()}
-    made: dict[str, Any] = {**labels, "runs": len(spot.runs)}
-    for name, values in found.items():
-        made |= cells(name, mean_interval(values, level))
-    return made
-
-
 def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """Rows as a table; a column that no row fills is left out."""
     import polars as pl
@@ -351,29 +278,6 @@ def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
         if any(row.get(name) is not None for row in rows)
     ]
     return pl.DataFrame({name: [row.get(name) for row in rows] for name in columns}, strict=False)
-
-
-def data(
-    numbers: Numbers, level: float, also: Callable[[Labels], Mapping[str, float | None]] | None = None
-) -> Callable[[Table], pl.DataFrame]:
-    """A figure's numbers: one row a point with its labels, its runs, and each number's mean and bounds.
-
-    Args:
-        level: the confidence level of the bounds.
-        also: numbers of a point that no run is needed for, from its labels.
-    """
-    return partial(_data, numbers=numbers, level=level, also=also)
-
-
-def _data(
-    table: Table, numbers: Numbers, level: float, also: Callable[[Labels], Mapping[str, float | None]] | None
-) -> pl.DataFrame:
-    return frame(
-        [
-            row(labels, spot, numbers, level) | dict(also(labels) if also is not None else {})
-            for labels, spot in Lab(table).points()
-        ]
-    )
 
 
 def curve_of(x: Sequence[float] | Floats, values: Floats, level: float) -> Curve:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
@@ -12,11 +13,10 @@ NUMBER = re.compile(r"(?<![\w.-])−?\d+\.\d+(?![\w.]*[a-zA-Z])")
 
 
 def typed_numbers(source: str, allowed: Collection[str] = ()) -> list[str]:
-    """Decimals that a module's notes have in their text instead of in an expression: "line 7: 0.64 in “…”".
+    """Find decimals typed into a module's notes instead of computed: "line 7: 0.64 in “…”".
 
-    Looked at are functions decorated with `….note(…)`, whatever they call in the same module to build text (every
-    function whose name has "note" in it), and constants whose name has NOTE in it. Docstrings and format
-    specifications are no text.
+    Checked are functions decorated with `….note(…)`, functions with "note" in their name, and constants with NOTE in
+    theirs. Docstrings and format specifications are ignored.
 
     Args:
         source: of the module.
@@ -66,3 +66,22 @@ def _texts(node: ast.AST) -> Iterator[ast.Constant]:
 def printed_numbers(claims_toml: Path) -> set[str]:
     """Every decimal in the texts and sets of a `claims.toml`: what the paper prints and what is accepted."""
     return set(re.findall(r"\d+\.\d+", claims_toml.read_text(encoding="utf-8")))
+
+
+def typed_in_templates(claims_toml: Path, allowed: Collection[str] = ()) -> list[str]:
+    """Decimals typed into the notes of a `claims.toml` that no other text of the file has: "c46: 0.64".
+
+    Args:
+        claims_toml: the file.
+        allowed: other numbers of the paper, or settings.
+    """
+    document = tomllib.loads(claims_toml.read_text(encoding="utf-8"))
+    notes = {name: table.pop("note", "") for name, table in document.items()}
+    known = {*re.findall(r"\d+\.\d+", str(document)), *allowed}
+    found = []
+    for name, note in notes.items():
+        text = note if isinstance(note, str) else " ".join(note)
+        found += [
+            f"{name}: {number}" for number in NUMBER.findall(re.sub(r"\{[^}]*\}", "", text)) if number not in known
+        ]
+    return found

@@ -1,13 +1,13 @@
 """A published paper as data: its experiments, its claims, and what it leaves open.
 
-A paper package (`evenflow.papers.<key>`) exposes one `PAPER` and uses the public Python API alone.
+A paper package (`evenflow_papers.abc`) exposes one `PAPER` and uses the public Python API alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from ..run.study import Labels, Point, Run, Study, Table
 from ..stats import LEVEL
@@ -16,7 +16,6 @@ from .history import Change
 
 if TYPE_CHECKING:
     import polars as pl
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -25,22 +24,22 @@ class Experiment:
 
     Attributes:
         id: "abc-fig04".
-        title: what is varied and what is looked at, in words.
+        title: the varied and the measured quantities, in words.
         points: the points at a scale; quick may thin the grid.
         seeds: the seeds at a scale, the same for every point.
-        figure: draws the finished runs; None where there is nothing to see.
-        caption: below the figure in the report: what is plotted, over what, with which band.
+        figure: the finished runs as a `Picture`; None without a figure.
+        caption: below the figure in the report: quantities, axis, band.
         data: the figure's numbers, one row a mark; None = every point's mean and interval of `metrics`.
         metrics: the metrics of the default `data`; empty = all that are numbers.
-        shortened: True if quick runs last less than the paper's: claims then stay undecided at quick.
-        view: one of its runs, of which the report has a view over time (docs/figures.md); None = of none.
+        shortened: True if quick runs are shorter than the paper's; claims then stay undecided.
+        view: one of its runs, shown over time in the report (docs/figures.md); None = none.
     """
 
     id: str
     title: str
     points: Callable[[Scale], Sequence[Point]]
     seeds: Callable[[Scale], Sequence[int]]
-    figure: Callable[[Table], Figure] | None = None
+    figure: Callable[[Table], Any] | None = None
     caption: str = ""
     data: Callable[[Table], pl.DataFrame] | None = None
     metrics: tuple[str, ...] = ()
@@ -85,17 +84,16 @@ class Deviation:
 
 @dataclass(frozen=True)
 class Option:
-    """A choice the paper leaves open that can be made otherwise: `evenflow reproduce PAPER --option NAME=VALUE`.
+    """An open choice of the paper: `evenflow reproduce PAPER --option NAME=VALUE`.
 
     Attributes:
         name: "packet".
         values: as typed; the first is the default.
-        subject: what is chosen, in words.
-        why: why the default is the default.
-        paper_scale: experiments ("fig03") over which its sensitivity is examined at the paper's scale, whatever the
-            scale of the rest: where few runs cannot tell what the choice decides.
-        over: experiments over which its sensitivity is examined where not all of them are to be run again for it;
-            empty: all.
+        subject: the choice, in words.
+        why: the reason of the default.
+        paper_scale: experiments ("fig03") whose sensitivity always uses the paper's scale, because few runs decide
+            nothing.
+        over: experiments whose sensitivity is tried; empty: all.
     """
 
     name: str
@@ -141,19 +139,20 @@ Parts: TypeAlias = "tuple[tuple[Experiment, ...], tuple[Claim, ...]]"
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper that can be re-examined with one command.
+    """A paper that one command reproduces.
 
     Attributes:
         key: "abc"; the package's name and the word on the command line.
-        title: the short title for lists.
+        title: the short title.
+        listed: its line in `evenflow papers`; empty = the title.
         reference: the full citation.
-        runs: replications in the paper, where a claim does not say otherwise.
-        summary: two or three sentences for the report's head: what the paper proposes and what is examined here.
+        runs: replications in the paper; a claim may have others.
+        summary: two or three sentences for the report's head.
         level: the confidence level of its intervals.
-        options: the choices it leaves open that can be made otherwise.
+        options: its open choices.
         build: experiments and claims for a choice of options (names and values that are not the default).
-        chosen: the options of this examination that are not the default.
-        changes: every change of an expectation since it was first written down (`kit.history`).
+        chosen: the options that are not the default.
+        changes: every change of an acceptance criterion (`kit.history`).
     """
 
     key: str
@@ -164,6 +163,7 @@ class Paper:
     deviations: tuple[Deviation, ...] = ()
     runs: int = 10
     summary: str = ""
+    listed: str = ""
     level: float = LEVEL
     options: tuple[Option, ...] = ()
     build: Callable[[Mapping[str, str]], Parts] | None = None

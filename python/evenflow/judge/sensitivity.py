@@ -1,7 +1,6 @@
-"""What depends on the choices a paper leaves open: every option's other values, one at a time; which verdicts change.
+"""Effect of a paper's options: tries every other value, one at a time, and lists changed verdicts.
 
-Experiments that a choice does not touch are not run again: their points are the same, so their tables are taken over.
-Those that no claim is judged on are left out, and those that an option does not ask for (`Option.over`).
+Experiments with the same points are not repeated. Experiments without claims, and outside `Option.over`, are skipped.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Change:
-    """A claim whose verdict is another with the choice; `before` and `after` are literal, then relaxed where judged."""
+    """A claim with another verdict; `before` and `after` are strict, then lenient in brackets."""
 
     claim: str
     before: str
@@ -33,12 +32,12 @@ class Change:
 
 @dataclass(frozen=True)
 class Varied:
-    """One other value of one option, and what became of the claims."""
+    """Another value of an option, and the changed claims."""
 
     option: Option
     value: str
     instead_of: str
-    """The value of the examination beside it: the default unless another was chosen."""
+    """The value compared with: the default unless another was chosen."""
     changes: tuple[Change, ...]
     judged: int
     rerun: tuple[str, ...]
@@ -82,13 +81,13 @@ def examine(
     progress: bool = False,
     say: Callable[[str], None] = lambda _: None,
 ) -> list[Varied]:
-    """Every other value of every option of `paper`, one at a time.
+    """Try every other value of every option of `paper`, one at a time.
 
     Args:
         tables: the finished experiments with the paper's present choices, by id; only these are varied.
         entries: the claims judged on them.
         judge: judges a paper's claims on finished experiments of a scale.
-        say: is told what changed, a line an option's value.
+        say: gets a line for each value.
     """
     found: list[Varied] = []
     for option in paper.options:
@@ -194,7 +193,7 @@ DECIDES = "An option decides it: "
 
 
 def say_options(rows: list[dict[str, Any]], sensitivity: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Ledger rows with `options`: what another choice makes of the claim; and a sentence in `why` where it decides it.
+    """Rows with `options`, the verdicts with other values; `why` gets a sentence where an option decides the claim.
 
     Args:
         sensitivity: rows of `Varied.to_json`, of this examination or of the ledger that ships.

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import EvenflowError, UsageError, unknown
+from ..run.files import write_whole
 from ..run.progress import Progress, progress_bar
 from ..run.record import engine_of
-from ..run.store import write_whole
 from ..run.study import Study, run_study
 
 if TYPE_CHECKING:
@@ -130,11 +130,11 @@ def sentence(document: Mapping[str, Any]) -> str:
     """The provenance of carried runs in one sentence, from `Carried.to_json`."""
     share = math.ceil(1000 * document["fewer_than"]) / 10
     again = document.get("made_again", [])
-    left = f" Made again by this engine, and no part of it: {', '.join(again)}." if again else ""
+    left = f" Recomputed by this engine: {', '.join(again)}." if again else ""
     return (
-        f"Carried from engine {document['from']}: {document['repeated']:,} of {document['of']:,} runs repeated with "
-        f"engine {document['to']}, all equal: fewer than {share:g} % differ, at {100 * document['confidence']:g} %."
-        f"{left}"
+        f"Revalidated from engine {document['from']}: {document['repeated']:,} of {document['of']:,} runs repeated "
+        f"with engine {document['to']}, all equal. "
+        f"Fewer than {share:g} % differ, at {100 * document['confidence']:g} % confidence.{left}"
     )
 
 
@@ -304,7 +304,7 @@ def carry(
     planned = [run for run in planned if not again or _place(run) not in again]
     papers = [(paper, [kept for kept in runs if kept.experiment not in without]) for paper, runs in papers]
     if not planned:
-        raise UsageError(f"none of the runs by engine {engine} has a counterpart among today's experiments.")
+        raise UsageError(f"none of the runs by engine {engine} has a counterpart in the current experiments.")
     drawn, strata = _drawn(planned, sample, f"{engine} {_core.ENGINE_ID}")
     say(f"Repeating {len(drawn):,} of {len(planned):,} runs by engine {engine}, {strata:,} strata.")
     different = tuple(_different(drawn, jobs, progress))

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import EvenflowError, Interrupted
 from ..judge import claims
-from ..run.files import read_json
-from ..run.store import Store, csv_bytes, prepare, write_whole
-from ..run.study import Table, default_jobs, run_study
+from ..run.files import csv_bytes, prepare, read_json, write_whole
+from ..run.scheduler import default_jobs
+from ..run.store import Store
+from ..run.study import Table, run_study
 from ..words import counted
 from . import carry
 
@@ -241,11 +242,10 @@ def _draw(found: Examined, out: Path) -> None:
     experiment = found.experiment
     if experiment.figure is not None:
         from ..show import plots
+        from ..show.drawing import draw
 
         try:
-            with plots.style():
-                drawn = experiment.figure(found.table)
-            found.svg = plots.svg(drawn)
+            found.svg = plots.svg(draw(experiment.figure(found.table)))
         except Exception as error:
             found.broken = f"{type(error).__name__}: {error}"
         if found.svg:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PLACES = ("start", "end", "both")
 """Where packets are seen: at the start of their group's path, at its end, at both; or behind a link, by its name."""
 
-_SEND, _LEAVE, _RECEIVE = 0, 2, 7  # what a packet does at an end or link, as numbers of a trace (docs/measuring.md)
+_SEND, _LEAVE, _RECEIVE = 0, 2, 7  # events at an end or link, as numbers of a trace (docs/measuring)
 
 
 def check_place(at: str, links: Iterable[str] = ()) -> None:
@@ -33,15 +33,15 @@ def check_place(at: str, links: Iterable[str] = ()) -> None:
 
 
 def pcapng(record: Record, scenario: Scenario, at: str = "start") -> bytes:
-    """The packets that `[record] trace` has followed, as the ends of their paths saw them.
+    """The packets of `[record] trace` as a capture.
 
-    Addresses and ports stand for numbers of flows; payload is left out. What a ConEx packet says is written into its
-    header, and as a comment, for over IPv4 a Re-Echo does not say of what it is.
+    Addresses and ports encode numbers of flows; payload is left out. The report of a ConEx packet is in its header and
+    in a comment, because an IPv4 Re-Echo does not tell loss from mark.
 
     Args:
         record: a run of `scenario` in which packets were traced.
-        at: at the start of the path what leaves it and comes back to it; at its end likewise; both, as two interfaces;
-            or where packets come out of a link, either way, which shows the headers of tunnels around it.
+        at: "start" or "end" of the path, "both" as two interfaces, or a link's name. Behind a link, packets have the
+            headers of tunnels around it.
 
     Raises:
         UsageError: nothing was traced, or ConEx packets of both versions of IP.

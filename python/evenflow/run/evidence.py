@@ -1,12 +1,9 @@
-"""What a mechanism was checked against: the results of `make validate` that ship with the package, and the conformance
-vectors that it meets.
+"""Validation of mechanisms: the shipped results of `make validate`, and conformance vectors.
 
-`tools/generate.py` writes both: the vectors from the README of tests/conformance, the results with `--record
-validation`. Each row of these is one number: the check and its point, the program or
-formula it was checked against, the metric, theirs, ours with its 95 % interval over seeds, the verdict, and, where the
-two differ, why. Where the program is not called like what it was checked against, `program` names it; where a part was
-recorded later than the rest, by another engine, `engine` does. `judged` is "means" where intervals that overlap are
-not enough for a verdict.
+`tools/generate.py` writes both. Each result is one number with check, point, reference (`against`), metric, reference
+value and measured value with its 95 % interval over seeds. It has a verdict and, for a difference, a reason. `program`
+names the reference program if `against` differs, and `engine` another engine than the rest. `judged` is "means" where
+overlapping intervals are not enough for a verdict.
 """
 
 from __future__ import annotations
@@ -71,10 +68,9 @@ def packed(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """The first document with the second's rows in place of its own of the same check against the same program.
+    """Replace rows of the first document by the second's rows of the same check and program.
 
-    Where they are of two engines, the second's rows name theirs. Raises `ValueError` where rows of another release of
-    one program would remain.
+    Rows of another engine name it. Raises `ValueError` if rows of two releases of a program would remain.
     """
     renewed = {(row["check"], row["against"]) for row in more["rows"]}
     kept = [row for row in before["rows"] if (row["check"], row["against"]) not in renewed]
@@ -96,7 +92,7 @@ def joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]
 
 
 def difference(row: Row) -> float | None:
-    """Ours relative to theirs; None where theirs is zero."""
+    """Measured value relative to the reference; None for a reference of zero."""
     theirs, ours = row["theirs"]["mean"], row["ours"]["mean"]
     if not theirs:
         return None

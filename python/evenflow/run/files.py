@@ -1,9 +1,10 @@
-"""Files that are there whole or not at all, and what is said when the system refuses one."""
+"""Files that are written whole or not at all, and messages for files that cannot be written."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import io
 import json
 import math
@@ -12,60 +13,42 @@ import re
 import secrets
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import StoreError
+from ..errors import StoreError, UsageError
+from ..reading import MOST_READ, read_whole
+from ..reading import open_ordinary as open_ordinary
 
 if TYPE_CHECKING:
     import polars as pl
 
 PARTIAL = ".partial"
-"""How the names of files end that are being written."""
+"""Suffix of a file that is being written."""
 LEFT_S = 3600.0
-"""A file that has been in writing for longer was left by a process that was killed."""
+"""Age from which such a file was left by a killed process."""
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-MOST_READ = 2**24
-"""Bytes of a file that is read as a whole. Ledgers and manifests have far fewer; a device or a pipe need not end."""
 _CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF, errno.EACCES, errno.EISDIR, errno.EPERM)
-"""What a system answers that cannot sync a folder, or need not."""
-
-
+"""Errors of systems that cannot sync a folder, or need not."""
 _ELSEWHERE = "Name another folder with --out."
 
 
-def open_ordinary(path: Path) -> io.BufferedReader:
-    """Open an ordinary file to be read.
+def digest_of(path: Path) -> str | None:
+    """The SHA-256 of a file; None where there is no ordinary file.
 
     Raises:
-        OSError: it cannot be read, or is a folder, or a pipe or a device, which may never answer or never end.
+        OSError: it cannot be read.
     """
-    # without this flag the opening of a pipe waits for somebody who writes to it
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
-        mode = os.fstat(handle).st_mode
-        if stat.S_ISDIR(mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        if not stat.S_ISREG(mode):
-            raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
-        return os.fdopen(handle, "rb")
-    except BaseException:
-        os.close(handle)
+        if not stat.S_ISREG(path.stat().st_mode):
+            return None
+        with open_ordinary(path) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            return None
         raise
-
-
-def read_whole(path: Path, most: int = MOST_READ) -> bytes:
-    """A file's bytes, from an ordinary file that is not larger than `most`.
-
-    Raises:
-        OSError: it cannot be read, is larger, or is a pipe or a device, which may never answer or never end.
-    """
-    with open_ordinary(path) as file:
-        data = file.read(most + 1)
-    if len(data) > most:
-        raise OSError(errno.EFBIG, f"it has more than {most // 2**20} MiB", str(path))
-    return data
 
 
 def read_json(path: Path, most: int = MOST_READ) -> Any:
@@ -80,7 +63,7 @@ def read_json(path: Path, most: int = MOST_READ) -> Any:
 
 
 def _no_number(text: str) -> float:
-    raise ValueError(f"{text} is no number of JSON")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 def _finite(text: str) -> float:
@@ -98,10 +81,8 @@ def _whole(text: str) -> int:
 def write_whole(path: Path, data: bytes | memoryview, elsewhere: str = _ELSEWHERE) -> None:
     """Write a file so that it is either there completely or not at all, after a power cut as well.
 
-    Its permissions are those of any new file: what the umask leaves.
-
     Args:
-        elsewhere: what can be done where it cannot be written.
+        elsewhere: the end of the message where it cannot be written.
 
     Raises:
         StoreError: no space, no permission, a folder in the way, no name.
@@ -109,7 +90,7 @@ def write_whole(path: Path, data: bytes | memoryview, elsewhere: str = _ELSEWHER
     temporary: Path | None = None
     try:
         make_folder(path.parent)
-        # A letter may take four bytes, and a name has 255 at most.
+        # A letter may take four bytes; a name has up to 255.
         temporary = path.with_name(f".{path.name[:50]}.{secrets.token_hex(4)}{PARTIAL}")
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
         with os.fdopen(handle, "wb") as file:
@@ -118,8 +99,7 @@ def write_whole(path: Path, data: bytes | memoryview, elsewhere: str = _ELSEWHER
             os.fsync(file.fileno())
         os.replace(temporary, path)
         sync_folder(path.parent)
-    except BaseException as error:
-        # Ctrl-C leaves nothing behind either.
+    except BaseException as error:  # Ctrl-C leaves nothing behind either
         if temporary is not None:
             with contextlib.suppress(OSError, ValueError):
                 temporary.unlink()
@@ -130,10 +110,40 @@ def write_whole(path: Path, data: bytes | memoryview, elsewhere: str = _ELSEWHER
         raise
 
 
+def write_out(path: Path, data: bytes) -> None:
+    """Write a file that the user named: whole, through links, and into pipes and terminals.
+
+    Raises:
+        UsageError: a folder, a socket or a disk.
+        StoreError: as `write_whole`.
+    """
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        mode = stat.S_IFREG
+    if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
+        try:
+            path.write_bytes(data)
+        except OSError as error:
+            raise unwritable(path, error) from None
+    elif stat.S_ISREG(mode):
+        write_whole(Path(os.path.realpath(path)) if path.is_symlink() else path, data)
+    else:
+        raise UsageError(f"--out {path}: it is a {'folder' if stat.S_ISDIR(mode) else 'device'}; name a file.")
+
+
+def refuse_input(out: Path, inputs: Iterable[Path]) -> None:
+    """Raises UsageError where `--out` is a file that the command reads."""
+    for path in inputs:
+        with contextlib.suppress(OSError):
+            if out.samefile(path):
+                raise UsageError(f"--out {out}: this command reads the file. Name another one.")
+
+
 def csv_bytes(frame: pl.DataFrame) -> bytes:
-    """A table as CSV. A text that a spreadsheet would take for a formula gets an apostrophe in front, as OWASP advises
-    (“CSV injection”): names of cases and groups come from files of other people. "-5 ms" is no formula. Control
-    characters, which a terminal would obey, are shown by their numbers.
+    """A table as CSV, safe against CSV injection (OWASP): names come from files of other people.
+
+    A text that a spreadsheet would read as a formula gets a leading apostrophe. Control characters become numbers.
     """
     import polars as pl
 
@@ -203,28 +213,25 @@ def sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def sweep(folders: Iterable[Path], names: re.Pattern[str]) -> int:
-    """Remove files of these names that have been in writing for more than an hour. Returns how many."""
-    swept = 0
+def sweep(folder: Path) -> None:
+    """Remove what killed processes left in writing in a folder, after an hour."""
     before = time.time() - LEFT_S
-    for folder in folders:
-        with contextlib.suppress(OSError), os.scandir(folder) as entries:
-            for entry in entries:
-                if not names.fullmatch(entry.name):
-                    continue
-                with contextlib.suppress(OSError):
-                    if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mtime < before:
-                        os.unlink(entry.path)
-                        swept += 1
-    return swept
+    for path in folder.glob(f".*{PARTIAL}"):
+        with contextlib.suppress(OSError):
+            found = path.lstat()
+            if stat.S_ISREG(found.st_mode) and found.st_mtime < before:
+                path.unlink()
 
 
 def prepare(folder: Path) -> None:
-    """Find out now, not after an hour of runs, whether results can be written; sweep what a killed process left.
+    """Find out before the first run whether results can be written; sweep what a killed process left.
 
     Raises:
-        StoreError: they cannot.
+        UsageError: the folder is the root of the filesystem.
+        StoreError: it cannot be written.
     """
+    if os.path.realpath(folder) == os.path.realpath(os.sep):
+        raise UsageError(f"--out {folder}: results need a folder below the root.")
     probe = folder / f".{secrets.token_hex(4)}{PARTIAL}"
     try:
         make_folder(folder)
@@ -232,61 +239,24 @@ def prepare(folder: Path) -> None:
         probe.unlink()
     except OSError as error:
         raise unwritable(folder, error) from None
-    sweep([folder], re.compile(r"\..*" + re.escape(PARTIAL)))
+    sweep(folder)
 
 
 def unwritable(path: Path, error: OSError, elsewhere: str = _ELSEWHERE) -> StoreError:
-    """The sentence for a file that cannot be written."""
+    """The message for a file that cannot be written."""
     if error.errno in _NO_SPACE:
         return full(path.parent, reason(error))
     return StoreError(f"{path} cannot be written: {reason(error)}. {elsewhere}")
 
 
-@contextlib.contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Turn what the system says about a file into a sentence."""
-    try:
-        yield
-    except OSError as error:
-        raise unwritable(path, error) from None
-
-
 def full(folder: Path, why: str) -> StoreError:
-    """The sentence for a full disk."""
+    """The message for a full disk."""
     return StoreError(
         f"There is no space left for {folder} ({why}). Finished runs are kept: make space and run the same command "
         "again to go on from there."
     )
 
 
-def out_of_space(folder: Path) -> bool:
-    """Whether the system has no space for a small file more; also at the limit that this process has on file sizes."""
-    probe = folder / f".{secrets.token_hex(4)}{PARTIAL}"
-    try:
-        import resource
-
-        limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
-        if limit != resource.RLIM_INFINITY and any(
-            entry.stat().st_size > limit - 2**16 for entry in os.scandir(folder) if entry.is_file()
-        ):
-            return True
-    except (ImportError, OSError):
-        pass
-    try:
-        handle = os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-        try:
-            os.write(handle, bytes(2**16))
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-    except OSError as error:
-        return error.errno in _NO_SPACE
-    finally:
-        with contextlib.suppress(OSError):
-            probe.unlink()
-    return False
-
-
-def reason(error: OSError) -> str:
-    """What the system says, without number and path."""
-    return error.strerror or str(error)
+def reason(error: BaseException) -> str:
+    """The system's message, without number and path."""
+    return (error.strerror if isinstance(error, OSError) else "") or str(error) or type(error).__name__

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from ..errors import UsageError, unknown
+from ..errors import ScenarioError, UsageError, unknown
 from . import evidence
 from .samples import sample
 
@@ -17,17 +17,17 @@ _PACKET = {
     "now_s": "time in s; 0",
     "bytes": "size in B; 1500",
     "cls": "traffic class; be",
-    "id": "a number of yours, given back by `dequeue`; 0",
-    "label": "what an earlier stage wrote into the packet; 0",
+    "id": "any number, returned by `dequeue`; 0",
+    "label": "label from an earlier stage; 0",
 }
 _ECN = {"ecn": '"capable" (or "ect0"), "ect1", "not-capable" or "marked"; "capable"'}
 _CROSSING = {
     **_PACKET,
     **_ECN,
     "re": "the RE flag; False",
-    "conex": 'what it reports by bits (RFC 7837): letters of "LEC", for losses, marks and credit; nothing',
+    "conex": 'report bits (RFC 7837): letters of "LEC" for losses, marks and credit; none',
     "segment": '"syn", "syn-ack", "ack", "data", "fin" or "rst" of a TCP connection; a datagram',
-    "window": "its receive window as on the wire, 16 bits; not told",
+    "window": "receive window as on the wire, 16 bits; none",
     "scale": "the window scale that a SYN announces; none",
     "outer": "the header of a tunnel around it: ecn, re, tunnel, sequence, bytes (of the packet's); none",
     "user": "number of the user; 0",
@@ -51,31 +51,31 @@ METHODS: dict[str, dict[str, dict[str, str]]] = {
             "packets": "packets waiting; 0",
             "queue_bytes": "bytes waiting; 1500 for each packet",
             "rate_bps": "the link's rate in bit/s; 10e6",
-            "idle_since_s": "since when the transmitter has been idle, in s; it is busy",
+            "idle_since_s": "start of the transmitter's idle time in s; busy",
         },
         "leave": {
             **_PACKET,
             **_ECN,
-            "waited_s": "how long it has waited, in s; 0",
+            "waited_s": "waiting time in s; 0",
             "queue_bytes": "bytes waiting behind it; 0",
         },
         "emptied": {"now_s": "time in s; 0"},
         "departed": {
             "now_s": "time in s; 0",
             "bytes": "size in B; 1500",
-            "busy_s": "how long it took on the wire, in s; 0",
+            "busy_s": "transmission time in s; 0",
         },
         "observe": {"now_s": "time in s; 0"},
     },
     "scheduler": {
-        "enqueue": {**_PACKET, **_ECN, "queue": "a number instead of the class, which some hash"},
+        "enqueue": {**_PACKET, **_ECN, "queue": "a number instead of the class, for schedulers that hash"},
         "dequeue": {"now_s": "time in s; 0"},
     },
     "stage": {
         "forward": _CROSSING,
         "backward": _CROSSING,
         "wake": {"now_s": "time in s; 0"},
-        "receive": {"now_s": "time in s; 0", "message": "what its peer has `sent`"},
+        "receive": {"now_s": "time in s; 0", "message": "a message that its peer has `sent`"},
         "observe": {"now_s": "time in s; 0"},
     },
     "traffic": {
@@ -83,7 +83,7 @@ METHODS: dict[str, dict[str, dict[str, str]]] = {
         "arrival": {"now_s": "time in s; 0"},
         "timer": {"now_s": "time in s; 0", "number": "which alarm"},
         "opened": _TOLD,
-        "received": {**_TOLD, "total": "bytes that have arrived at this end in order, in all"},
+        "received": {**_TOLD, "total": "total bytes that arrived at this end in order"},
         "acked": _TOLD,
         "room": _TOLD,
         "peer_closed": _TOLD,
@@ -96,9 +96,9 @@ METHODS: dict[str, dict[str, dict[str, str]]] = {
             "ladder_bps": "the levels in bit/s, rising",
             "chunk_s": "seconds of video in a chunk; 2",
             "sizes_bytes": "sizes in B, a list of the levels' for each chunk; those that the bitrate gives",
-            "next": "number of the chunk that is asked for; 0",
+            "next": "number of the requested chunk; 0",
             "buffer_s": "seconds of video in the playback buffer; 0",
-            "capacity_s": "seconds of video that it holds; 30",
+            "capacity_s": "capacity of the buffer in seconds of video; 30",
             "throughputs_bps": "throughput of each chunk so far in bit/s, the latest last; none",
             "last": "level of the last chunk; none",
         },
@@ -119,7 +119,7 @@ METHODS: dict[str, dict[str, dict[str, str]]] = {
         "set": {"cwnd": "window in B", "ssthresh": "slow-start threshold in B"},
     },
 }
-"""What a mechanism of a room can be asked, with the arguments and their defaults."""
+"""Methods of the mechanisms of a kind, with arguments and defaults."""
 
 _LATEST_S = 1_000_000
 
@@ -127,18 +127,21 @@ _LATEST_S = 1_000_000
 class Mechanism:
     """A single mechanism; its methods are the Rust object's, called with keywords.
 
-    `meter.forward(now_s=0.5, bytes=1500)` hands a meter a packet.
-    Parameters are as in a scenario ("3 s"); arguments are numbers in SI units, and so are the answers, in a table.
-    A queue is told what waits (`packets`, `queue_bytes`) and answers with its `verdict`, the `reason`, and the packet's
-    `ecn` after it. A rule with a clock first catches up to `now_s`, seeing the queue of this call. The parameter
-    `link_rate="10 Mbit/s"` is the link it is built for. `leave` is for rules that judge packets as they
-    would leave, and answers "pass", "mark" or "drop"; `emptied` tells such a rule that none waits; `departed` is for
-    those that count what was sent. A stage answers `forward` and `backward` with its `verdict` ("pass", "mark", "drop",
-    "hold"), the `reason`, the packet's fields after it and which of them it `changed`; and each call with what it wants
-    besides: packets of its own that it `sent`, packets it held that it `released`, what it `set`, when to `wake` it.
-    An application is told what happens to its connections, `opened(conn=0, end="client")`, and answers with its
-    `calls`: tables whose `do` is "open", "write", "close", "abort", "timer", "transfer", …. `seed=2` gives other draws.
-    `METHODS` and docs/mechanisms.md say what each room's mechanisms can be asked.
+    `meter.forward(now_s=0.5, bytes=1500)` passes a packet to a meter. Parameters are as in a scenario ("3 s").
+    Arguments and results are numbers in SI units; results come in a table. `seed=2` changes the random draws.
+
+    A queue gets its backlog (`packets`, `queue_bytes`) and returns `verdict`, `reason` and the packet's new `ecn`.
+    A rule with a timer first advances to `now_s` with the queue of this call. `link_rate="10 Mbit/s"` sets its
+    link. `leave` is for rules that judge packets at the head of the queue, `emptied` reports an empty queue to
+    them, and `departed` is for rules that count sent packets.
+
+    A stage returns for `forward` and `backward` its `verdict` ("pass", "mark", "drop", "hold"), the `reason`, the
+    new fields of the packet and the `changed` ones. Every call may also return `sent` and `released` packets, `set`
+    values and a time to `wake`.
+
+    An application receives events of its connections, such as `opened(conn=0, end="client")`. It returns `calls`:
+    tables whose `do` is "open", "write", "close", "abort", "timer", "transfer", …. `METHODS` and docs/mechanisms.md
+    list all.
     """
 
     def __init__(self, kind: str, **params: Any) -> None:
@@ -170,7 +173,7 @@ class Mechanism:
             given = _trees(arguments)
             wrong = list(_unfit(given))
             now = given.get("now_s")
-            # A rule with a clock catches up to now_s tick by tick: it would do so for ever.
+            # A rule with a timer advances to now_s tick by tick, without an end.
             if not wrong and isinstance(now, int | float) and now > _LATEST_S:
                 wrong = [f"now_s must be at most {_LATEST_S}, it is {now:g}"]
             if wrong:
@@ -202,7 +205,7 @@ def mechanism(kind: str, **params: Any) -> Mechanism:
 
 
 def _unfit(given: Any, at: str = "") -> Iterator[str]:
-    """What JSON, in which the core is called, does not have: where it stands, and why it cannot be."""
+    """Values that JSON cannot hold, with their places and reasons."""
     if isinstance(given, dict):
         for name, value in given.items():
             yield from _unfit(value, f"{at}.{name}" if at else str(name))
@@ -237,14 +240,27 @@ def kinds() -> list[str]:
     return [table["kind"] for table in schema()["mechanisms"]]
 
 
+ALIASES: dict[str, tuple[str, ...]] = {
+    "rtt": ("completion_s_p50", "completion_s_p99", "queue_delay_s_mean"),
+    "latency": ("queue_delay_s_mean", "queue_delay_s_p99"),
+    "delay": ("queue_delay_s_mean", "queue_delay_s_p99"),
+    "fct": ("completion_s_p50", "completion_s_p95", "completion_s_p99"),
+    "plt": ("completion_s_p50", "completion_s_p95", "completion_s_p99"),
+    "cwnd": ("window_packets_mean",),
+    "goodput": ("goodput_bps",),
+    "throughput": ("throughput_bps",),
+    "loss": ("loss_ratio",),
+}
+"""Usual names of metrics -> the last segments of the metrics of a record."""
+
+
 def describe(name: str) -> dict[str, Any]:
-    """The declarative table of a mechanism, an `example` to copy and what it was checked against (`validation` and
-    `vectors`, see `evidence.of` and `evidence.vectors`); a stack profile, its lines as parameters with its values as
-    defaults; or the definition of a metric.
+    """The table of a mechanism or a TCP profile, or the definition of a metric.
+
+    A mechanism also has an `example`, its `validation` (`evidence.of`) and its `vectors` (`evidence.vectors`).
 
     Raises:
-        UsageError: nothing is called so; the message names the nearest, or what has a parameter or an observable of
-            that name.
+        UsageError: unknown name. The message has the nearest name, or the owner of a parameter or observable.
     """
 
     def plain(text: str) -> str:
@@ -262,14 +278,44 @@ def describe(name: str) -> dict[str, Any]:
             made = _profile(profile)
             return {**made, "example": sample(made), "validation": evidence.of(profile["name"])}
     last = name.rpartition(".")[2]
+    last = ALIASES.get(last.casefold(), (last,))[0]
     for table in schema()["metrics"]:
         if table["name"].rpartition(".")[2] == last:
             return dict(table)
+    if planned := not_built(name):
+        raise UsageError(planned)
     for what, key in (("an observable", "observables"), ("a parameter", "params")):
         owners = [table["kind"] for table in schema()["mechanisms"] if any(p["name"] == last for p in table[key])]
         if owners:
             raise UsageError(f"“{name}” is {what} of {', '.join(owners)}; try: evenflow describe {owners[0]}")
     raise unknown("mechanism or metric", name, [str(t.get("kind") or t["name"]) for t in tables + schema()["profiles"]])
+
+
+def not_built(name: str) -> str:
+    """A scenario's message for a mechanism that is planned; empty for other names."""
+    from ..scenario.scenario import Scenario
+
+    wrong = {"kind": name}
+    tree = {
+        "duration": "1 s",
+        "links": {"line": {"rate": "1 Mbit/s", "queue": {**wrong, "scheduler": wrong}}},
+        "stages": {"stage": wrong},
+        "groups": {
+            "a": {"users": 1, "path": ["line"], "traffic": wrong},
+            "b": {"users": 1, "path": ["line"], "traffic": {"kind": "bulk"}, "tcp": {"congestion_control": name}},
+            "c": {"users": 1, "path": ["line"], "traffic": {"kind": "bulk"}, "tcp": {"stack": name}},
+            "d": {"users": 1, "path": ["line"], "traffic": {"kind": "has", "adaptation": name}},
+        },
+    }
+    try:
+        Scenario(tree).check()
+    except ScenarioError as error:
+        found = [message for _, message in error.errors if PLANNED in message]
+        return "\n".join(dict.fromkeys(f"{message[0].upper()}{message[1:]}." for message in found))
+    return ""
+
+
+PLANNED = "planned, not built"
 
 
 def _profile(profile: Mapping[str, Any]) -> dict[str, Any]:

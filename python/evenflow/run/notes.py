@@ -1,7 +1,7 @@
-"""Notes: what a run did not do, or did for a reason that its numbers do not show.
+"""Notes: settings without effect, and reasons that the numbers of a run do not show.
 
-A note is a fact with the number that raised it and what to do about it. It is computed from the scenario and the
-record, is no part of either, and changes no hash. docs/measuring.md lists the codes.
+A note has the number that raised it and a remedy. It is computed from the scenario and the record, and changes no hash.
+docs/measuring/notes.md lists the codes.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     from .study import Run
 
 LONG_QUEUE_S = 1.0
-"""A queue without a limit is noted when a packet waited longer."""
+"""Least delay for which a queue without a limit is noted."""
 FULL = 0.9
-"""Of a window or an access link: as good as all of it, given what averages leave out."""
+"""Share of a window or an access link that counts as full."""
 BUSY = 0.95
-"""A link used less than this was not what held its users back."""
+"""Least utilisation of a bottleneck."""
 SHORT_WARMUP = 0.02
-"""Of the window: what slow start may take of it before a note is due."""
+"""Share of the window that slow start may take without a note."""
 ALIKE = 1e-3
-"""Rates of flows that differ by less, relative to their mean, are one rate."""
+"""Rates that differ by less, relative to their mean, are equal."""
 LOCKED_OUT = 0.1
-"""Of the mean rate of like flows: who gets less is locked out."""
+"""A flow below this share of the mean rate is locked out."""
 ENOUGH_PACKETS = 100
-"""Of each flow, before its rate says anything about locking."""
+"""Packets of each flow, before its rate is judged for lock-out."""
 ENOUGH_ROUND_TRIPS = 200
 LOST_AT_ALL = 1e-3
-"""A loss ratio below which losses do not govern a window."""
+"""Loss ratio below which losses do not limit a window."""
 
 WITHOUT_SLOW_START = ("constant", "wtp", "")
 
@@ -46,9 +46,9 @@ class Note:
     """A note.
 
     Attributes:
-        code: what kind it is, for programs; codes stay.
-        path: what it is about, a dotted path of the scenario; "" for the scenario as a whole.
-        text: a sentence with the number that raised it, and what to do.
+        code: its kind, for programs; codes stay.
+        path: its subject, a dotted path of the scenario; "" for the whole scenario.
+        text: the number that raised it, and the remedy.
     """
 
     code: str
@@ -61,7 +61,7 @@ class Note:
 
 
 def of_scenario(scenario: Scenario, outline: Outline | None = None) -> list[Note]:
-    """What can be known without a run.
+    """Notes that need no run.
 
     Raises:
         ScenarioError: the scenario is not valid.
@@ -79,25 +79,24 @@ def of_run(scenario: Scenario, record: Record, outline: Outline | None = None) -
 
 
 def left_out(scenario: Scenario, record: Record, *, written: bool = False) -> list[Note]:
-    """What the command `run` does not do with a file: its `[sweep]`, and series unless they are `written`."""
+    """Notes on the parts of a file that `run` ignores: its `[sweep]`, and series unless they are `written`."""
     found = list(_sweep(scenario))
     names = record.series_names
     if names and not written:
         path = "record.series" if scenario.tree.get("record", {}).get("series") else "record.events"
         many = len(names) > 1
         text = (
-            f"{len(names)} series {'were' if many else 'was'} recorded and {'are' if many else 'is'} not written. "
-            "--out DIR writes them, evenflow plot draws them, and Python reads them: ef.run(FILE).series(NAME)."
+            f"{len(names)} series {'were' if many else 'was'} recorded but not saved. Add --out DIR, draw with "
+            "evenflow plot, or read in Python: ef.run(FILE).series(NAME)."
         )
         found.append(Note("series-not-written", path, text))
     return found
 
 
 def of_study(scenarios: Mapping[int, Scenario], runs: Sequence[Run]) -> list[tuple[Note, list[int]]]:
-    """Notes on a study, each with the places of the points that raise it in the order of `runs`, and with the text of
-    the first such run.
+    """Notes on a study, each with the places of its points in the order of `runs`, and the text of its first run.
 
-    That all seeds of a point gave one run is judged on the runs, not on the scenario.
+    Whether all seeds of a point gave the same run is judged on the runs, not on the scenario.
     """
     found: dict[tuple[str, str], tuple[Note, dict[int, None]]] = {}
 
@@ -130,8 +129,8 @@ def _no_randomness(outline: Outline) -> Iterator[Note]:
     yield Note(
         "no-randomness",
         "",
-        "Nothing here is drawn at random, so every seed gives this same run, and 10 replications show ± 0. Draw "
-        f'something, such as {first.path}.start = {{ uniform = ["0 s", "1 s"] }}.',
+        "The scenario draws no random numbers. Every seed gives the same run, and 10 replications show ± 0. Add "
+        f'randomness, such as {first.path}.start = {{ uniform = ["0 s", "1 s"] }}.',
     )
 
 
@@ -162,16 +161,14 @@ def _not_ecn_capable(outline: Outline) -> Iterator[Note]:
             continue
         groups = list(dict.fromkeys(source.group for source in without))
         everybody = len(without) == len(users)
-        does = "drops their packets instead" if way.queue["action"] == "mark" else "lets their packets pass unmarked"
-        who = (
-            "Nobody who crosses this marker" if everybody else f"{len(without)} of {len(users)} that cross this marker"
-        )
+        does = "drops their packets instead" if way.queue["action"] == "mark" else "passes their packets unmarked"
+        who = "No sender" if everybody else f"{len(without)} of {len(users)} senders"
         cure = listed(list(dict.fromkeys(_capable(outline, source) for source in without)))
         yield Note(
             "not-ecn-capable",
             f"{way.path}.queue",
-            f"{who} ({way.kind}) {'is' if everybody else 'are not'} ECN-capable ({listed(groups)}): it {does}. Set "
-            f'{cure}; or action = "drop".',
+            f"{who} through this {way.kind} queue {'is' if everybody else 'are not'} ECN-capable ({listed(groups)}). "
+            f'The queue {does}. Set {cure}, or action = "drop".',
         )
 
 
@@ -191,8 +188,8 @@ def _never_marked(outline: Outline) -> Iterator[Note]:
         yield Note(
             "never-marked",
             place,
-            f"{told}, but none of the {counted(len(source.ways), 'link')} on the path ({links}) ever marks: they only "
-            "drop. Give one a queue that marks (red, codel, pie, …), or leave this out.",
+            f"{told}, but no link on the path ({links}) marks packets. Use a queue that marks (red, codel, pie, …), or "
+            "remove this setting.",
         )
 
 
@@ -216,11 +213,11 @@ def _slow_packet(outline: Outline) -> Iterator[Note]:
             text = f"At {rate(speed)}{when} a packet of {size(size_b)} takes {time_span(takes)} to send, longer than "
             enough = rate(math.ceil(size_b * 8 / (until - since)))
             if takes > rest:
-                text += f"the {time_span(rest)} that are left of the run: nothing else leaves this link. "
+                text += f"the remaining {time_span(rest)} of the run: the link sends nothing else. "
             elif index + 1 < len(steps):
                 text += (
-                    f"the {time_span(until - since)} for which this rate holds: it finishes at the old rate, and the "
-                    "others wait for it. "
+                    f"this rate lasts ({time_span(until - since)}): it finishes at the old rate, and other packets "
+                    "wait. "
                 )
             outage = (
                 f"For an outage write {paths.render(('links', way.name, 'loss'))} = {{ probability = 1, from = "
@@ -241,7 +238,7 @@ def _short_warmup(outline: Outline) -> Iterator[Note]:
         start = source.table["start"]
         last = most_of(start)
         if not is_random(start) and last > outline.warmup:
-            continue  # a late start that was written down is meant
+            continue  # an explicit late start is intended
         needs = last + _slow_start_s(outline, source)
         missing = (needs - outline.warmup) / window
         if missing > SHORT_WARMUP and (worst is None or needs > worst[0]):
@@ -252,15 +249,17 @@ def _short_warmup(outline: Outline) -> Iterator[Note]:
     yield Note(
         "short-warmup",
         "warmup",
-        f"Group {source.group} needs about {time_span(needs)} to start and to fill its path in slow start, but "
-        f"measurement begins at {plain(outline.warmup)} s: {share(min(missing, 1.0))} of the window are start-up. "
+        f"Group {source.group} needs about {time_span(needs)} to start and fill its path in slow start. Measurement "
+        f"begins at {plain(outline.warmup)} s, so {share(min(missing, 1.0))} of the window is start-up. "
         f'Set warmup = "{math.ceil(needs * 10) / 10:g} s" or more.',
     )
 
 
 def _slow_start_s(outline: Outline, source: Source) -> float:
-    """The least time from the SYN until the window fills a fair share of the narrowest link: doubling every round trip
-    (half as much again where ACKs are delayed and not counted by bytes)."""
+    """Least time from the SYN until the window fills a fair share of the narrowest link.
+
+    The window doubles every round trip, or grows by half with delayed ACKs that are not counted by bytes.
+    """
     tcp = source.tcp or {}
     shares = [(way.rate or math.inf) / outline.sharing(way, source) for way in source.ways if way.rate]
     trip = source.round_trip_s
@@ -281,7 +280,7 @@ def _bytes(quantity: Any, packet: float) -> float:
 
 
 def _on_path(outline: Outline, group: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The stages that a group's data meets."""
+    """The stages on a group's path."""
     stages = outline.tree.get("stages", {})
     for name in outline.tree["groups"][group]["path"]:
         if name in stages:
@@ -294,15 +293,14 @@ def _credit_without_auditor(outline: Outline) -> Iterator[Note]:
         audited = any(stage["kind"] == "auditor" for _, stage in _on_path(outline, source.group))
         if conex.get("credit", "none") != "none" and not audited:
             text = (
-                f"{source.group} gives Credit ({conex['credit']}), which only an auditor looks at, and none is on its "
-                "path. A queue that marks drops such packets. Leave credit out, or put a stage of kind "
-                '"auditor" behind that queue.'
+                f"{source.group} sends Credit ({conex['credit']}), but its path has no auditor that uses it. A queue "
+                'that marks drops such packets. Remove credit, or put a stage of kind "auditor" behind that queue.'
             )
             yield Note("credit-without-auditor", f"groups.{source.group}", text)
 
 
 def _counts(stage: Mapping[str, Any]) -> str | None:
-    """What a congestion policer or an auditor counts, packets or bytes; None of other stages."""
+    """The unit of a congestion policer or an auditor, packets or bytes; None for other stages."""
     if stage["kind"] == "auditor":
         amount = stage["allowance"]
     elif stage["kind"] == "congestion-policer" and stage.get("rule", "bucket") == "bucket":
@@ -319,19 +317,18 @@ def _mixed_units(outline: Outline) -> Iterator[Note]:
             counted_in = _counts(stage)
             if sent is None or counted_in in (None, sent):
                 continue
-            does, follows = "charges", "a user pays for more or less than he met"
+            does, follows = "charges", "users are charged too much or too little"
             if stage["kind"] == "auditor":
-                does, follows = "counts", "the balance of an honest flow wanders, and it is sanctioned in the end"
+                does, follows = "counts", "the balance of honest flows drifts until they are sanctioned"
             text = (
-                f"Senders of {source.group} make up for congestion in {sent}, and stages.{name} {does} {counted_in}: "
-                f"where packets differ in size, {follows}. With conex = "
-                f'{{ unit = "{counted_in}" }} both count alike.'
+                f"Senders of {source.group} report congestion in {sent}, but stages.{name} {does} {counted_in}. With "
+                f'packets of several sizes, {follows}. Set conex = {{ unit = "{counted_in}" }}.'
             )
             yield Note("mixed-units", f"groups.{source.group}", text)
 
 
 def _markers_before(outline: Outline, source: Source) -> Iterator[tuple[str, Mapping[str, Any], list[str]]]:
-    """The stages that data meets outside tunnels, each with the links before it whose queues mark."""
+    """The stages on a path outside tunnels, each with the marking links before it."""
     ways = iter(source.ways)
     before: list[str] = []
     inside = 0
@@ -354,10 +351,9 @@ def _policer_behind(outline: Outline) -> Iterator[Note]:
         for name, stage, before in _markers_before(outline, source):
             if stage["kind"] == "congestion-policer" and before:
                 text = (
-                    f"stages.{name} stands behind links.{before[0]}, whose queue marks: what is dropped there has "
-                    "paid nothing, what is dropped here has used that link already, and a marked packet of RFC 3168 "
-                    "looks like a marked report. RFC 7713 section 5.4 puts policers where packets enter: write it "
-                    "before that link."
+                    f"stages.{name} is behind links.{before[0]}, whose queue marks. Packets dropped there are not "
+                    "charged, and packets dropped by the policer have already used the link. A packet marked by RFC "
+                    "3168 also looks like a marked report. Put the policer before that link (RFC 7713 section 5.4)."
                 )
                 yield Note("policer-behind-queue", f"groups.{source.group}.path", text)
 
@@ -370,8 +366,8 @@ def _marks_not_reported(outline: Outline) -> Iterator[Note]:
         for name, stage, before in _markers_before(outline, source):
             if stage["kind"] == "auditor" and stage["audit"] != "loss" and before:
                 text = (
-                    f"Senders of {source.group} report losses alone, and stages.{name} counts the marks of "
-                    f"links.{before[0]} as well: without reports of these even an honest flow is sanctioned. Set "
+                    f"Senders of {source.group} report only losses, but stages.{name} also counts the marks of "
+                    f"links.{before[0]}. It sanctions even honest flows. Set "
                     f'report = "loss-and-ecn", or stages.{name}.audit = "loss".'
                 )
                 yield Note("marks-not-reported", f"groups.{source.group}", text)
@@ -385,8 +381,8 @@ def _shared_bucket(outline: Outline) -> Iterator[Note]:
         users = sum(int(outline.tree["groups"][group].get("users", 1)) for group in groups)
         if "per" not in stage and users > 1:
             text = (
-                f"{users} users share one bucket: when one has used it up, all are dropped. "
-                'With per = "user" each has his own.'
+                f"{users} users share one bucket. When it is empty, packets of all users are dropped. "
+                'Set per = "user" for one bucket per user.'
             )
             yield Note("shared-bucket", f"stages.{name}", text)
 
@@ -399,9 +395,9 @@ def _least_levels(outline: Outline) -> Iterator[Note]:
         line, least = (float(str(value).split()[0]) for value in (stage["rate"], stage["ladder"][0]))
         if users * stage["margin"] * least > line * (1 + 1e-12):
             text = (
-                f"{users} sessions of the lowest level need {rate(users * stage['margin'] * least)}, more than the "
-                f"{rate(line)} there is. While all are open each gets an equal share, {rate(line / users)}. "
-                "Raise rate, or give a lower level."
+                f"{users} sessions of the lowest level need {rate(users * stage['margin'] * least)}; the rate is "
+                f"{rate(line)}. While all are open, each gets an equal share of {rate(line / users)}. "
+                "Raise rate, or add a lower level."
             )
             yield Note("least-levels", f"stages.{name}", text)
 
@@ -411,9 +407,8 @@ def _starts_after_the_end(outline: Outline) -> Iterator[Note]:
         start = source.table.get("start", "0 s")
         if source.count and least_of(start) >= outline.duration:
             text = (
-                f"{source.kind} of {source.group} starts at {time_span(least_of(start))}, when the run of "
-                f"{time_span(outline.duration)} is over: nothing of it is sent. "
-                "Start it earlier, or make duration longer."
+                f"{source.kind} of {source.group} starts at {time_span(least_of(start))}, after the end of the run "
+                f"({time_span(outline.duration)}). It sends nothing. Start it earlier, or raise duration."
             )
             yield Note("starts-after-the-end", f"{source.path}.start", text)
 
@@ -443,14 +438,14 @@ def _steps_after_the_end(outline: Outline) -> Iterator[Note]:
                     else f"{len(late):,} steps, the first at {plain(late[0])} s, come"
                 )
                 text = (
-                    f"{which} when the run of {time_span(outline.duration)} is over. Let steps come earlier, or make "
-                    "duration longer."
+                    f"{which} after the end of the run ({time_span(outline.duration)}). Use earlier steps, or raise "
+                    "duration."
                 )
                 yield Note("steps-after-the-end", path, text)
 
 
 def _crossing(outline: Outline, stage: str) -> Iterator[tuple[str, str]]:
-    """Groups with TCP that cross a stage: each with how the stage is written in its path."""
+    """Groups with TCP that cross a stage, each with the stage as its path writes it."""
     for group, sources in outline.by_group.items():
         legs = [leg for leg in outline.tree["groups"][group].get("path", []) if leg.removeprefix("-") == stage]
         if legs and any(source.tcp for source in sources):
@@ -464,8 +459,8 @@ def _tuner_against_data(outline: Outline) -> Iterator[Note]:
         for group, leg in _crossing(outline, name):
             if leg.startswith("-"):
                 text = (
-                    f"Data of {group} cross this tuner backward, and their ACKs forward. A tuner lowers the windows of "
-                    "what goes backward: here those that servers tell, so that no sender is held back. Let the path "
+                    f"Data of {group} crosses this tuner backward, and its ACKs forward. A tuner lowers windows in "
+                    "backward packets. In this direction it limits no sender. Let the path "
                     f"cross it forward ({name}), or not at all."
                 )
                 yield Note("tuner-against-data", f"stages.{name}", text)
@@ -487,14 +482,14 @@ def _more_than_the_line(outline: Outline) -> Iterator[Note]:
         where, least = min(lines, key=lambda line: line[1])
         if mean_of(stage["rate"]) > least * (1 + ALIKE):
             text = (
-                f"It shares out {rate(mean_of(stage['rate']))}, more than {where} carries, {rate(least)}: sessions get "
-                "less than they are assigned. Set rate to what there is."
+                f"It assigns {rate(mean_of(stage['rate']))}, but {where} carries {rate(least)}. Sessions get less than "
+                "assigned. Lower rate."
             )
             yield Note("more-than-the-line", f"stages.{name}.rate", text)
 
 
 def _conex(source: Source) -> Mapping[str, Any]:
-    """What a source's ConEx sender is; empty where it is none."""
+    """The ConEx options of a source; empty without ConEx."""
     found: Mapping[str, Any] = (source.tcp or {}).get("conex") or {}
     return found
 
@@ -508,9 +503,9 @@ def _no_credit(outline: Outline) -> Iterator[Note]:
             waits = "delay" in stage and least_of(stage["delay"]) > 0
             if stage["kind"] == "auditor" and stage["rule"] == "balance" and not waits:
                 text = (
-                    f"Senders of {source.group} give no credit, and stages.{name} holds what a packet meets against "
-                    "its flow a round trip before its sender can report it: honest flows are sanctioned. Set "
-                    f'conex.credit = "flight" there, or stages.{name}.delay to two round trips.'
+                    f"Senders of {source.group} send no credit. stages.{name} charges congestion a round trip before "
+                    "the sender can report it, so it sanctions honest flows. Set "
+                    f'conex.credit = "flight", or stages.{name}.delay to two round trips.'
                 )
                 yield Note("no-credit-before-auditor", f"groups.{source.group}", text)
 
@@ -520,8 +515,8 @@ def _no_lag(outline: Outline) -> Iterator[Note]:
         waits = "delay" in stage and least_of(stage["delay"]) > 0
         if stage["kind"] == "auditor" and stage["rule"] != "balance" and not waits:
             text = (
-                f"The rule {stage['rule']} holds marks against a flow at once, and its sender reports them a round "
-                "trip later: honest flows are sanctioned. Set delay to two of the longest round trips."
+                f"The rule {stage['rule']} charges marks immediately, but senders report them a round trip later. "
+                "It sanctions honest flows. Set delay to twice the longest round trip."
             )
             yield Note("no-lag", f"stages.{name}.delay", text)
 
@@ -531,8 +526,8 @@ def _refused_ecn(outline: Outline) -> Iterator[Note]:
         conex, tcp = _conex(source), source.tcp or {}
         if conex and tcp.get("peer_ecn") == "off" and conex["encoding"] == "ipv4":
             text = (
-                f"The other ends of {source.group} refuse ECN (peer_ecn), and by IPv4's codes only ECN-capable "
-                "packets can report: these connections are not ConEx, and report nothing. Leave peer_ecn out, or "
+                f"The receivers of {source.group} refuse ECN (peer_ecn). In the IPv4 encoding only ECN-capable "
+                "packets carry reports, so these connections report nothing. Remove peer_ecn, or "
                 'set conex.encoding = "ipv6".'
             )
             yield Note("reports-refused", f"{outline.place_of_tcp(source)}.peer_ecn", text)
@@ -551,8 +546,8 @@ def _credit_dropped(outline: Outline) -> Iterator[Note]:
         )
         if groups:
             text = (
-                f"Credit of {listed(groups)} (FNE of re-ECN) is no ECN-capable packet to RFC 3168: this queue drops it "
-                'where it would mark another. With action = "mark-re-ecn" the queue knows it and marks it.'
+                f"RFC 3168 does not treat Credit of {listed(groups)} (FNE of re-ECN) as ECN-capable. The queue drops "
+                'it instead of marking it. Set action = "mark-re-ecn".'
             )
             yield Note("credit-is-dropped", f"{way.path}.queue.action", text)
 
@@ -568,8 +563,8 @@ def _sees_nothing(outline: Outline) -> Iterator[Note]:
         if not crossing:
             continue
         if stage.get("legacy") != "police" and not any(_conex(source) for source in crossing):
-            text = f"None of those who cross this {kind} is a ConEx sender: it sees no report, and lets all pass. "
-            yield Note("no-reports", f"stages.{name}", text + "Give them tcp.conex, or leave the stage out.")
+            text = f"No sender through this {kind} uses ConEx. It receives no reports, and passes every packet. "
+            yield Note("no-reports", f"stages.{name}", text + "Set tcp.conex, or remove the stage.")
         elif kind == "auditor" and stage["audit"] == "ecn":
             marked = [
                 before
@@ -580,8 +575,8 @@ def _sees_nothing(outline: Outline) -> Iterator[Note]:
             stages = [stage["kind"] for source in crossing for _, stage in _on_path(outline, source.group)]
             if not marked and "rewriter" not in stages and "activity-aqm" not in stages:
                 text = (
-                    'It audits marks (audit = "ecn"), and no queue before it marks: it has nothing to compare. '
-                    'Set audit = "loss", or give a link before it a queue that marks.'
+                    'It audits marks (audit = "ecn"), but no queue before it marks. '
+                    'Set audit = "loss", or use a marking queue on a link before it.'
                 )
                 yield Note("no-marks-to-audit", f"stages.{name}.audit", text)
 
@@ -601,8 +596,8 @@ def _losses_behind(outline: Outline) -> Iterator[Note]:
             way = next(ways)
             if auditors and way.rate and not way.is_unlimited and not way.marks():
                 text = (
-                    f"stages.{auditors[0]} audits losses, and stands before links.{way.name}, whose queue drops: it "
-                    "does not see these. Put it behind that link."
+                    f"stages.{auditors[0]} audits losses, but is before links.{way.name}, whose queue drops. It misses "
+                    "these losses. Put it behind that link."
                 )
                 yield Note("losses-behind-auditor", f"groups.{source.group}.path", text)
                 break
@@ -620,8 +615,8 @@ def _marks_behind_reporter(outline: Outline) -> Iterator[Note]:
             way = next(ways, None)
             if reporter and way is not None and way.marks():
                 text = (
-                    f"stages.{reporter} counts marks before links.{way.name}, whose queue marks as well: these it "
-                    "never reports. Put it behind that link."
+                    f"stages.{reporter} is before links.{way.name}, whose queue also marks. It does not report these "
+                    "marks. Put it behind that link."
                 )
                 yield Note("marks-behind-reporter", f"groups.{group}.path", text)
                 break
@@ -638,8 +633,8 @@ def _top_never(outline: Outline) -> Iterator[Note]:
         holds = mean_of(source.table["buffer"])
         if needs > holds * (1 + 1e-9):
             text = (
-                f"{rule['kind']} asks for the highest level with {time_span(needs)} in the buffer, which holds "
-                f"{time_span(holds)}: it never does. Make the buffer larger, or the rule's thresholds smaller."
+                f"{rule['kind']} requests the highest level at {time_span(needs)} in the buffer, but the buffer holds "
+                f"only {time_span(holds)}. It never requests it. Raise buffer, or lower the rule's thresholds."
             )
             yield Note("top-level-never", f"{source.path}.adaptation", text)
 
@@ -650,12 +645,12 @@ def _on_no_path(outline: Outline) -> Iterator[Note]:
     for section in ("links", "stages"):
         for name in outline.tree.get(section, {}):
             if groups and name not in used:
-                text = "No group's path has it: it does nothing. Write it on a path, or leave it out."
+                text = "It is on no group's path and has no effect. Add it to a path, or remove it."
                 yield Note("on-no-path", paths.render((section, name)), text)
 
 
 def _without_sessions(outline: Outline) -> Iterator[Note]:
-    """A manager or tuner to which no session can open."""
+    """A manager or tuner that can detect no session."""
     for name, stage in outline.tree.get("stages", {}).items():
         if stage["kind"] not in ("bandwidth-manager", "window-tuner"):
             continue
@@ -665,13 +660,12 @@ def _without_sessions(outline: Outline) -> Iterator[Note]:
             name == hop.removeprefix("-") for g in outline.tree.get("groups", {}).values() for hop in g["path"]
         )
         if crossed and not sources:
-            text = "All who cross this stage send datagrams, which open no connection: it will know of no session."
+            text = "All traffic through this stage is datagrams without connections, so it sees no session."
             yield Note("no-session", f"stages.{name}", text)
         elif sources and all((source.tcp or {}).get("handshake") == "none" for source in sources):
             text = (
                 f"{listed(groups)} {'open' if len(groups) > 1 else 'opens'} connections without a handshake "
-                "(tcp.handshake), and this stage learns of sessions and of how windows are scaled from SYNs alone: "
-                "it will change nothing."
+                "(tcp.handshake). This stage detects sessions and window scaling by SYNs, so it has no effect."
             )
             yield Note("no-session", f"stages.{name}", text)
 
@@ -720,10 +714,10 @@ def _sweep(scenario: Scenario) -> Iterator[Note]:
         and not paths.has(base, path)
         and paths.has(base, path[:-1])
     ]
-    text = f"run leaves [sweep] out: {counted(points, 'point')}, {counted(points * replications, 'run')}"
+    text = f"`run` ignores [sweep] ({counted(points, 'point')}, {counted(points * replications, 'run')})"
     if only:
-        text += f"; {listed(only)} {'is' if len(only) == 1 else 'are'} set only there, and absent in this run"
-    yield Note("sweep-left-out", "sweep", f"{text}. evenflow study FILE runs it.")
+        text += f"; {listed(only)} {'is' if len(only) == 1 else 'are'} set only in it, and absent from this run"
+    yield Note("sweep-left-out", "sweep", f"{text}. Use `evenflow study FILE`.")
 
 
 # Raised by a record.
@@ -744,9 +738,9 @@ def _unscaled_windows(record: Mapping[str, Any]) -> Iterator[Note]:
     for name, stage in (record.get("stages") or {}).items():
         if unscaled := stage.get("unscaled"):
             text = (
-                f"{plain(unscaled)} segments passed with the window that they had: the SYNs of their connections, "
-                "which say how windows are scaled, have not crossed this stage in both directions. Let connections "
-                "open with a handshake (tcp.handshake), and put the stage where both directions pass."
+                f"{plain(unscaled)} segments passed with an unchanged window. The stage did not see the SYNs of their "
+                "connections in both directions, so it does not know the window scale. Use tcp.handshake, and put the "
+                "stage on both directions."
             )
             yield Note("windows-left-alone", f"stages.{name}", text)
 
@@ -761,13 +755,12 @@ def _no_session(outline: Outline, record: Mapping[str, Any]) -> Iterator[Note]:
             for group in groups
             if any(source.tcp and source.tcp.get("handshake") == "none" for source in outline.by_group[group])
         ]
-        why = "No connection was opened across it"
+        why = "No connection was opened through it"
         if silent:
             verb = "open" if len(silent) > 1 else "opens"
             why = f"{listed(silent)} {verb} connections without a handshake (tcp.handshake)"
         text = (
-            f"{counted(stage['passed_packets'], 'packet')} passed, and no SYN: this stage knew of no session and gave "
-            f"no share. {why}."
+            f"{counted(stage['passed_packets'], 'packet')} passed but no SYN, so this stage detected no session. {why}."
         )
         yield Note("no-session", f"stages.{name}", text)
 
@@ -785,8 +778,8 @@ def _unlimited_queue(outline: Outline, record: Mapping[str, Any]) -> Iterator[No
             yield Note(
                 "unlimited-queue",
                 f"{way.path}.queue.limit",
-                f"Nothing limits this queue, and a packet waited {time_span(longest)} in it ({plain(mean)} packets "
-                f'were waiting on average). Set {way.path}.queue = {{ limit = "100 packets" }}, or as many as meant.',
+                f"This queue has no limit; its maximum delay was {time_span(longest)} (mean queue {plain(mean)} "
+                f'packets). Set a limit: {way.path}.queue = {{ limit = "100 packets" }}.',
             )
 
 
@@ -795,7 +788,7 @@ def _too_large(outline: Outline, record: Mapping[str, Any]) -> Iterator[Note]:
         if many := (_link(record, way).get("drops") or {}).get("too_large"):
             text = (
                 f"{counted(many, 'packet')} {'was' if many == 1 else 'were'} larger than the bucket, and dropped. "
-                "A burst must hold the largest packet, headers included, at every step."
+                "Set burst to at least the largest packet with headers, at every step."
             )
             yield Note("larger-than-the-bucket", f"{way.path}.queue.scheduler.burst", text)
 
@@ -814,7 +807,7 @@ def _rates(record: Mapping[str, Any], outline: Outline, source: Source) -> list[
 
 
 def _round_trip_s(record: Mapping[str, Any], source: Source) -> float:
-    """Measured: what it takes where nothing waits, and the mean waiting times on the way and back."""
+    """Measured round trip: the empty path's, and the mean queueing delays in both directions."""
     waits = [_link(record, way).get("queue_delay_s_mean") or 0.0 for way in (*source.ways, *source.back)]
     return source.round_trip_s + sum(waits)
 
@@ -838,9 +831,9 @@ def _window_bound(outline: Outline, record: Mapping[str, Any], source: Source) -
         "window-bound",
         f"{outline.place_of_tcp(source)}.max_window",
         f"{_part(len(full), len(rates), 'connection')} of group {source.group} had "
-        f"{share(min(1.0, mean_flying / bound))} of the receive window in flight on average: {size(bound)} in "
-        f"{time_span(trip)} of round trip are at most {rate(bound * 8 / trip)}, and {rate(mean * payload)} were "
-        f"measured (payload). A larger {outline.place_of_tcp(source)}.max_window lets the network decide.",
+        f"{share(min(1.0, mean_flying / bound))} of the receive window in flight on average. A window of "
+        f"{size(bound)} and a round trip of {time_span(trip)} allow {rate(bound * 8 / trip)}; measured payload rate: "
+        f"{rate(mean * payload)}. Raise {outline.place_of_tcp(source)}.max_window.",
     )
 
 
@@ -858,7 +851,7 @@ def _access_bound(outline: Outline, record: Mapping[str, Any], source: Source) -
         return
     rate_of = access.table["rate"]
     if isinstance(rate_of, Mapping):
-        return  # drawn, dealt or stepped: whose copy had which rate is not in the record
+        return  # random or stepped: the record does not have the rate of each copy
     users = record["groups"][source.group].get("users_throughput_bps") or []
     copies = _users_of_a_copy(access, source)
     loads = [sum(v or 0.0 for v in users[i : i + copies]) for i in range(0, len(users), copies)]
@@ -873,9 +866,9 @@ def _access_bound(outline: Outline, record: Mapping[str, Any], source: Source) -
     yield Note(
         "access-bound",
         paths.render(("links", access.name, "rate")),
-        f"Group {source.group} got {share(sum(full) / len(full) / capacity)} of the {rate(capacity)} of its own "
-        f"{access.name} while the shared {name} was busy {share(used[name])} of the time: the access sets the rate. "
-        f"Raise {paths.render(('links', access.name, 'rate'))} if {name} is to be looked at.",
+        f"Group {source.group} used {share(sum(full) / len(full) / capacity)} of its access link {access.name} "
+        f"({rate(capacity)}), but the shared link {name} was only {share(used[name])} utilised. The access link is the "
+        f"bottleneck. To study {name}, raise {paths.render(('links', access.name, 'rate'))}.",
     )
 
 
@@ -901,20 +894,20 @@ def _lockstep(outline: Outline, record: Mapping[str, Any], source: Source) -> It
     starved = [value for value in rates if value < LOCKED_OUT * mean]
     packet_s = source.packet * 8 / (bottleneck.rate or math.inf)
     cure = (
-        f"Nothing on the way is random for each packet. Give the hosts a random "
+        "The path has no randomness per packet. Compare with random host delays: "
         f'{paths.render(("groups", source.group))}.processing = {{ uniform = ["0 s", "{packet_s * 1e3:.2g} ms"] }} '
-        f"(a packet's time on {bottleneck.name}) and compare."
+        f"(a packet's transmission time on {bottleneck.name})."
     )
     path = paths.render(("groups", source.group))
     if spread < ALIKE:
         text = (
-            f"All {len(rates)} flows of group {source.group} got {rate(mean)} to within {spread * 100:.2g} % although "
-            f"{bottleneck.name} dropped packets: they lose in step. "
+            f"All {len(rates)} flows of group {source.group} got {rate(mean)} within {spread * 100:.2g} %, although "
+            f"{bottleneck.name} dropped packets. Their losses are synchronised. "
         )
     elif starved and window > ENOUGH_ROUND_TRIPS * _round_trip_s(record, source):
         text = (
-            f"{len(starved)} of {len(rates)} like flows of group {source.group} got less than a tenth of their mean "
-            f"{rate(mean)}: {bottleneck.name} drops always the same flows' packets. "
+            f"{len(starved)} of {len(rates)} equal flows of group {source.group} got less than 10 % of their mean rate "
+            f"of {rate(mean)}: {bottleneck.name} always drops packets of the same flows. "
         )
     else:
         return
@@ -922,7 +915,7 @@ def _lockstep(outline: Outline, record: Mapping[str, Any], source: Source) -> It
 
 
 def _dropping(record: Mapping[str, Any], source: Source) -> Way | None:
-    """The link on the way that dropped most, if its rule does so by the length of the queue alone."""
+    """The link on the path with most drops, if it is drop-tail."""
     drops = [sum((_link(record, way).get("drops") or {}).values()) for way in source.ways]
     if not any(drops):
         return None
@@ -931,7 +924,7 @@ def _dropping(record: Mapping[str, Any], source: Source) -> Way | None:
 
 
 def _jostled(outline: Outline, source: Source, bottleneck: Way) -> bool:
-    """Whether something random for each packet upsets the order at the bottleneck."""
+    """Whether per-packet randomness changes the order at the bottleneck."""
     if outline.is_random_at(bottleneck):
         return True
     for way in source.ways:
@@ -945,14 +938,12 @@ def _all_alike(runs: Sequence[Run]) -> Iterator[Note]:
     """All seeds of a point gave the same numbers."""
     if len(runs) < 2:
         return
-    from .record import flatten
-
-    first = dict(flatten(runs[0].json))
-    if any(dict(flatten(run.json)) != first for run in runs[1:]):
+    first = runs[0].record.metrics()
+    if any(run.record.metrics() != first for run in runs[1:]):
         return
     yield Note(
         "no-randomness",
         "",
-        f"All {len(runs)} seeds gave the same numbers: ± 0 is no precision, it is one run {len(runs)} times. Draw "
-        'something, such as the start of the flows: start = { uniform = ["0 s", "1 s"] }.',
+        f"All {len(runs)} seeds gave the same numbers, so ± 0 does not mean precision. Add randomness, such as the "
+        'start of the flows: start = { uniform = ["0 s", "1 s"] }.',
     )

@@ -1,4 +1,4 @@
-"""The workers of a Dask scheduler: one that is there (dask://HOST:PORT), or one of this machine (dask-local:4)."""
+"""The workers of a Dask scheduler: a running one (dask://HOST:PORT), or one on this machine (dask-local:4)."""
 
 from __future__ import annotations
 
@@ -14,103 +14,131 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future
 from functools import partial
 from multiprocessing import resource_tracker
 from typing import Any
 
-from ..errors import EvenflowError
+from ..errors import EvenflowError, first_line
 from ..scenario.scenario import available_memory
 from ..words import counted, size
-from .cluster import Place, Workers, cancel_batches, first_line, foreign, package
+from .batch import Timed, cancel_batches, execute_batch, foreign
+from .place import Place, package
+from .scheduler import Job, Scheduler, default_jobs
 
 REACH_S = 2.0
-"""How long the host of a scheduler may take to be found and to take a connection."""
+"""How long a scheduler's host may take to be found and to accept a connection."""
 GREET_S = 5.0
-"""How long a scheduler may take to say that it is one, which it does unasked."""
+"""How long a scheduler may take to send its greeting."""
 CONNECT_S = 10.0
-"""How long a scheduler may take to make the connection for a study."""
+"""How long a scheduler may take to connect a client."""
 ARRIVE_S = 30.0
 """How long to wait for the first worker."""
 STOP_S = 5.0
-"""How long workers may take to hear of the end."""
+"""How long workers may take to end their batches, and a client to close."""
 ABSENT_S = 120.0
-"""How long a study goes on waiting when all workers are gone."""
+"""How long a study waits for workers when all are gone."""
+SLOW_S = 10.0
+"""A scheduler that has not answered for so long is reported."""
+SILENT_S = 60.0
+"""A scheduler that has not answered for so long is given up."""
 LOOK_S = 1.0
-"""Between two counts of the workers."""
+"""Time between two counts of the workers."""
 
 
-class DaskWorkers(Workers):
-    """The workers of a Dask scheduler, as many runs at once as they have threads."""
+class DaskWorkers(Scheduler):
+    """The workers of a Dask scheduler: as many runs at a time as they have threads."""
 
     def __init__(self, client: Any, where: str) -> None:
         super().__init__()
-        self.study = secrets.token_hex(8)
+        self._study = secrets.token_hex(8)
         self._client = client
         self._where = where
         self._executor = client.get_executor(pure=False)
-        self._slots = 0
-        self._looked = float("-inf")
-        self._seen = time.monotonic()
+        self.workers = 0
+        self._answered = self._seen = time.monotonic()
+        self._error: BaseException | None = None
+        self._closed = threading.Event()
+        threading.Thread(target=self._count, daemon=True, name="evenflow-dask-count").start()
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """As `Executor.submit`."""
-        future: Future[Any] = self._executor.submit(fn, *args, **kwargs)
-        return future
+    def _count(self) -> None:
+        """Count the workers again and again, in a thread: a frozen scheduler never answers."""
+        while self._error is None and not self._closed.is_set():
+            try:
+                self.workers = sum(self._client.nthreads().values())
+            except (Exception, CancelledError) as error:
+                self._error = error
+            self._answered = time.monotonic()
+            if self.workers:
+                self._seen = self._answered
+            self._closed.wait(LOOK_S)
+
+    def close(self) -> None:
+        """End the counting."""
+        self._closed.set()
 
     def slots(self) -> int:
-        """How many threads the workers have at present."""
+        """How many threads the workers have now."""
         now = time.monotonic()
-        if now - self._looked >= LOOK_S:
-            try:
-                self._slots = sum(self._client.nthreads().values())
-            except (OSError, TimeoutError, CancelledError) as error:
-                raise self._gone(error) from None
-            self._looked = time.monotonic()
-            if self._slots:
-                self._seen = self._looked
-            elif self._looked - self._seen > ABSENT_S:
-                raise EvenflowError(
-                    f"{self._where} has had no worker for {ABSENT_S:.0f} s. Start workers there, then run the same "
-                    "command again to go on."
-                )
-        return self._slots
+        silent_s = now - self._answered
+        if self._error is not None:
+            raise self._gone(str(self._error))
+        if silent_s > SILENT_S:
+            raise self._gone(f"no answer for {SILENT_S:.0f} s")
+        if self._answered - self._seen > ABSENT_S:
+            raise EvenflowError(
+                f"{self._where} has had no worker for {ABSENT_S:.0f} s. Start workers there, then run the same "
+                "command again to go on."
+            )
+        self.trouble = f"{self._where} has not answered for {SLOW_S:.0f} s." if silent_s > SLOW_S else ""
+        return self.workers or 0
 
-    def _gone(self, error: BaseException) -> EvenflowError:
-        why = f" ({error})" if str(error) else ""
+    def _gone(self, why: str) -> EvenflowError:
+        why = f" ({why})" if why else ""
         return EvenflowError(
             f"{self._where} does not answer any more{why}. Start the scheduler and its workers, then run the same "
             "command again to go on."
         )
 
+    def send(self, batch: Sequence[Job]) -> Future[list[Timed]]:
+        """Submit a task."""
+        from .. import _core
+
+        runs = [(job.tree_json, job.seed) for job in batch]
+        future: Future[list[Timed]] = self._executor.submit(execute_batch, runs, _core.ENGINE_ID, self._study)
+        return future
+
+    def begun(self) -> list[Future[list[Timed]]]:
+        """All batches: cancelling a future would stop its running batch."""
+        return list(self._pending)
+
     def lost(self, error: BaseException) -> str | None:
-        """Dask tries a batch anew by itself, on several workers; what it gave up comes here."""
+        """Dask tries a batch on several workers before it reports the loss."""
         killed = importlib.import_module("distributed").KilledWorker
         return "the workers that computed it died" if isinstance(error, killed) else None
 
     def explained(self, error: BaseException) -> BaseException:
         """A batch's error as a sentence."""
-        return self._gone(error) if isinstance(error, CancelledError) else super().explained(error)
+        return self._gone(str(error)) if isinstance(error, CancelledError) else super().explained(error)
 
     def stop(self) -> None:
-        """Tell the workers to end this study's batches, if they can be reached."""
+        """Order the workers to end this study's batches, if they can be reached."""
+        study, self._study = self._study, secrets.token_hex(8)
+        with contextlib.suppress(Exception, CancelledError):
+            _within(STOP_S, partial(self._client.run, cancel_batches, study, on_error="return"))
 
-        def tell() -> None:
-            with contextlib.suppress(BaseException):
-                self._client.run(cancel_batches, self.study, on_error="return")
-
-        telling = threading.Thread(target=tell, daemon=True, name="evenflow-cancel")
-        telling.start()
-        telling.join(STOP_S)
-
-    def require_engine(self, engine: str) -> None:
-        """Refuse workers of another engine.
+    def greet(self, engine: str) -> None:
+        """Count the workers, and refuse those of another engine.
 
         Raises:
             EvenflowError: names them all.
         """
-        found = self._client.run(_prober(), on_error="return")
+        try:
+            self.workers = sum(_within(ARRIVE_S, self._client.nthreads).values())
+            found = _within(ARRIVE_S, partial(self._client.run, _prober(), on_error="return"))
+        except TimeoutError as error:
+            raise self._gone(str(error)) from None
         wrong = []
         for worker, has in sorted(found.items()):
             if isinstance(has, BaseException) or has is None:
@@ -123,73 +151,52 @@ class DaskWorkers(Workers):
 
 
 def _require_scheduler(address: str) -> None:
-    """Look who is there with a plain connection: Dask itself waits for an answer without an end, takes the first bytes
-    of any other program for a length, and asks again and again where nobody listens.
+    """Check with a plain connection that a Dask scheduler listens.
+
+    Dask's client waits for an answer indefinitely, and reads the first bytes of another program as a length.
 
     Raises:
-        EvenflowError: it is no Dask scheduler, or nobody.
+        EvenflowError: no Dask scheduler listens.
     """
     host, _, port = address.rpartition(":")
-
-    def reach() -> socket.socket:
-        return socket.create_connection((host.strip("[]"), int(port)), timeout=REACH_S)
-
+    to = (host.strip("[]"), int(port))
     try:
-        # the search for a host's name has no limit of its own
-        connection = _within(2 * REACH_S, reach)
+        # name resolution has no timeout
+        with _within(2 * REACH_S, partial(socket.create_connection, to, timeout=REACH_S)) as connection:
+            connection.settimeout(GREET_S)
+            try:
+                greeting = _within(GREET_S, partial(_greeting, connection))
+            except TimeoutError:
+                raise _absent(address, f"the program there does not answer within {GREET_S:g} s") from None
     except socket.gaierror:
-        raise _nobody(address, "there is no such host") from None
+        raise _absent(address, "unknown host") from None
     except OSError as error:
-        raise _nobody(address, first_line(error) if error.strerror is None else error.strerror) from None
-    with connection:
-        try:
-            greeting = _greeting(connection, time.monotonic() + GREET_S)
-        except TimeoutError:
-            raise _nobody(address, f"what listens there says nothing within {GREET_S:g} s") from None
-        except OSError as error:
-            raise _nobody(address, error.strerror or first_line(error)) from None
-    if greeting is None:
-        raise _nobody(address, "what answers there is another program")
+        raise _absent(address, error.strerror or first_line(error)) from None
+    if b"compression" not in greeting:
+        raise _absent(address, "another program answers there")
 
 
 MOST_GREETING = 2**16
 
 
-def _greeting(connection: socket.socket, until: float) -> bytes | None:
-    """What a Dask server says first: the length, the number of frames, their lengths, and how it packs and compresses.
-    None if it is something else.
-
-    Raises:
-        TimeoutError: it is not there in time.
-    """
-
-    def read(count: int) -> bytes:
-        found = b""
-        while len(found) < count:
-            connection.settimeout(max(until - time.monotonic(), 1e-3))
-            part = connection.recv(count - len(found))
-            if not part:
-                break
-            found += part
-        return found
-
-    head = read(8)
-    size = struct.unpack("<Q", head)[0] if len(head) == 8 else 0
-    if not 8 <= size <= MOST_GREETING:
-        return None
-    body = read(size)
-    return body if len(body) == size and b"compression" in body else None
+def _greeting(connection: socket.socket) -> bytes:
+    """A Dask server's greeting, after its length: the frames' lengths, the serialization and the compression. Empty if
+    it is another message."""
+    with connection.makefile("rb") as stream:
+        head = stream.read(8)
+        size = struct.unpack("<Q", head)[0] if len(head) == 8 else 0
+        return stream.read(size) if 8 <= size <= MOST_GREETING else b""
 
 
-def _nobody(address: str, why: str) -> EvenflowError:
+def _absent(address: str, why: str) -> EvenflowError:
     port = address.rpartition(":")[2]
     return EvenflowError(
         f"No Dask scheduler answers at {address} ({why}). Start one there: dask scheduler --port {port}"
     )
 
 
-def _within(seconds: float, work: Callable[[], Any]) -> Any:
-    """What work gives, which has no limit of its own and is left alone if it takes longer.
+def _within(seconds: float | None, work: Callable[[], Any]) -> Any:
+    """The result of work that has no timeout. It runs in a thread, which is abandoned if it takes longer.
 
     Raises:
         TimeoutError: it takes longer.
@@ -203,7 +210,7 @@ def _within(seconds: float, work: Callable[[], Any]) -> Any:
         except BaseException as error:
             done.set_exception(error)
 
-    threading.Thread(target=run, daemon=True, name="evenflow-connect").start()
+    threading.Thread(target=run, daemon=True, name="evenflow-dask").start()
     try:
         return done.result(seconds)
     except TimeoutError:
@@ -216,20 +223,20 @@ def _connected(distributed: Any, address: str) -> Any:
     """A client of a scheduler.
 
     Raises:
-        EvenflowError: nobody answers, or not as a scheduler does.
+        EvenflowError: no scheduler answers.
     """
     _require_scheduler(address)
     make = partial(distributed.Client, f"tcp://{address}", timeout=CONNECT_S, set_as_default=False)
     try:
         return _within(CONNECT_S + REACH_S, make)
-    except (Exception, CancelledError) as error:  # a MemoryError too: Dask believes any length that it is told
+    except (Exception, CancelledError) as error:  # also MemoryError: Dask believes any length that it receives
         why = first_line(error)
-    gc.collect()  # the client that was not made complains as it goes: here nobody hears it
-    raise _nobody(address, why)
+    gc.collect()  # the failed client logs errors when it is deleted: now its loggers are off
+    raise _absent(address, why)
 
 
 def _prober() -> Callable[[], str]:
-    """What asks a worker for its engine. A function within a function travels whole: Evenflow may be missing there."""
+    """A function that asks a worker for its engine. Nested functions travel as code: Evenflow may be missing."""
 
     def engine() -> str:
         from evenflow import _core
@@ -240,7 +247,7 @@ def _prober() -> Callable[[], str]:
 
 
 WORKER_BYTES = 100 * 10**6
-"""What a worker process takes before its first run: Python, Dask and the engine."""
+"""Memory of a worker process before its first run: Python, Dask and the engine."""
 
 
 def _require_room(workers: int) -> None:
@@ -260,13 +267,13 @@ def _require_room(workers: int) -> None:
 
 
 _NO_INTERRUPT = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
-"""For workers that share this process's terminal: it is this process that hears Ctrl-C."""
+"""For workers on this process's terminal: only this process handles Ctrl-C."""
 
 
 @contextlib.contextmanager
 def _tracked_in_silence() -> Iterator[None]:
-    """Python's process that removes what a killed one has left takes over the options for warnings: it warns of what
-    it removes, which is no news to whoever killed it."""
+    """Turn off the warnings of Python's resource tracker, which inherits these options: after SIGTERM it would warn
+    of each semaphore that it removes."""
     option = "ignore:resource_tracker"
     sys.warnoptions.append(option)
     try:
@@ -275,71 +282,69 @@ def _tracked_in_silence() -> Iterator[None]:
         sys.warnoptions.remove(option)
 
 
-@contextlib.contextmanager
-def _undisturbed(start: Callable[[], Any]) -> Iterator[Any]:
-    """What is started, in a thread that does not hear Ctrl-C, so that the threads and processes which it starts do not
-    either: a worker that hears it while it imports leaves a traceback, and the cluster another.
+def _started(start: Callable[[], Any]) -> Any:
+    """Run `start` in a thread that blocks SIGINT, so that its threads and processes block it too.
+
+    A worker that receives Ctrl-C during its imports leaves a traceback.
 
     Raises:
         EvenflowError: it does not start.
     """
-    done: Future[Any] = Future()
+    abandoned = threading.Event()
 
-    def work() -> None:
-        try:
-            if hasattr(signal, "pthread_sigmask"):
-                with _tracked_in_silence():
-                    resource_tracker.ensure_running()  # where it starts, SIGINT is no longer blocked afterwards
-                signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-            done.set_result(start())
-        except BaseException as error:
-            done.set_exception(error)
+    def work() -> Any:
+        if hasattr(signal, "pthread_sigmask"):
+            with _tracked_in_silence():
+                resource_tracker.ensure_running()  # it unblocks SIGINT after its start
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        cluster = start()
+        if abandoned.is_set():
+            cluster.close()
+        return cluster
 
-    threading.Thread(target=work, daemon=True, name="evenflow-dask").start()
     try:
-        cluster = done.result()
-    except KeyboardInterrupt:
-        with contextlib.suppress(Exception):  # what is half started cannot be closed
-            done.result(ARRIVE_S).close()
-        raise
+        return _within(None, work)
     except (OSError, RuntimeError, TimeoutError) as error:
         raise EvenflowError(f"The Dask cluster on this machine did not start ({first_line(error)}).") from None
-    try:
-        yield cluster
     finally:
-        cluster.close()
+        abandoned.set()
+
+
+def _local(to: Place, stack: contextlib.ExitStack, distributed: Any) -> tuple[Any, int]:
+    """A client of a cluster on this machine, and the number of its workers."""
+    count = default_jobs() if to.workers is None else to.workers
+    _require_room(count)
+    scratch = tempfile.TemporaryDirectory(prefix="evenflow-dask-", ignore_cleanup_errors=True)
+    start = partial(
+        distributed.LocalCluster,
+        n_workers=count,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        memory_limit=0,  # a run's memory is estimated before it starts
+        local_directory=stack.enter_context(scratch),
+        preload=[_NO_INTERRUPT],
+        silence_logs=logging.CRITICAL,
+    )
+    cluster = stack.enter_context(contextlib.closing(_started(start)))
+    return stack.enter_context(distributed.Client(cluster, set_as_default=False)), count
 
 
 @contextlib.contextmanager
-def dask(to: Place) -> Iterator[Workers]:
-    """The workers of a scheduler, or of one that is started here. See `cluster.workers`."""
+def dask(to: Place) -> Iterator[Scheduler]:
+    """The workers of a running scheduler, or of a local one. See `cluster.workers`."""
     distributed = package("distributed", "dask", to.kind)
     from .. import _core
-    from .study import default_jobs
 
     with _silent(), contextlib.ExitStack() as stack:
         if to.kind == "dask-local":
             where = "The Dask cluster on this machine"
-            count = default_jobs() if to.workers is None else to.workers
-            _require_room(count)
-            scratch = tempfile.TemporaryDirectory(prefix="evenflow-dask-", ignore_cleanup_errors=True)
-            start = partial(
-                distributed.LocalCluster,
-                n_workers=count,
-                threads_per_worker=1,
-                processes=True,
-                host="127.0.0.1",
-                dashboard_address="127.0.0.1:0",
-                memory_limit=0,  # a run's memory is estimated before it starts
-                local_directory=stack.enter_context(scratch),
-                preload=[_NO_INTERRUPT],
-                silence_logs=logging.CRITICAL,
-            )
-            cluster = stack.enter_context(_undisturbed(start))
-            client = stack.enter_context(distributed.Client(cluster, set_as_default=False))
+            client, count = _local(to, stack, distributed)
         else:
             where, count = f"The Dask scheduler {to.address}", 1
-            client = stack.enter_context(_connected(distributed, to.address))
+            client = _connected(distributed, to.address)
+            stack.callback(_close, client)
         try:
             client.wait_for_workers(count, timeout=ARRIVE_S)
         except TimeoutError:
@@ -347,35 +352,26 @@ def dask(to: Place) -> Iterator[Workers]:
                 f"{where} has no workers after {ARRIVE_S:.0f} s. Start some, for instance: "
                 f"dask worker tcp://{to.address or 'HOST:PORT'} --nthreads 1 --nworkers auto"
             ) from None
-        found = DaskWorkers(client, where)
+        found = stack.enter_context(contextlib.closing(DaskWorkers(client, where)))
         found.on_this_machine = count if to.kind == "dask-local" else 0
-        found.require_engine(_core.ENGINE_ID)
+        found.greet(_core.ENGINE_ID)
         yield found
+
+
+def _close(client: Any) -> None:
+    with contextlib.suppress(TimeoutError):
+        _within(STOP_S, client.close)
 
 
 @contextlib.contextmanager
 def _silent() -> Iterator[None]:
-    """Dask's own messages, and tracebacks of connections that end, are not for the terminal."""
-    hook = sys.unraisablehook
-
-    def unraisable(what: sys.UnraisableHookArgs, /) -> None:
-        """A client that was never connected fails again when it goes."""
-        if "distributed" not in str(getattr(what.object, "__module__", "")):
-            hook(what)
-
-    sys.unraisablehook = unraisable
-    before = {name: logging.getLogger(name).level for name in ("distributed", "tornado", "asyncio")}
+    """Turn off Dask's own messages, and the tracebacks of connections that end."""
+    names = [name for name in logging.Logger.manager.loggerDict if name.startswith(("distributed", "tornado"))]
+    before = [(logger, logger.level) for logger in map(logging.getLogger, [*names, "asyncio"])]
+    for logger, _ in before:
+        logger.setLevel(logging.CRITICAL + 1)
     try:
-        for name in before:
-            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-        with contextlib.suppress(ImportError):  # its loggers have levels of their own, set at import
-            importlib.import_module("distributed")
-            for name in list(logging.Logger.manager.loggerDict):
-                if name.startswith(("distributed", "tornado")):
-                    before.setdefault(name, logging.getLogger(name).level)
-                    logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         yield
     finally:
-        sys.unraisablehook = hook
-        for name, level in before.items():
-            logging.getLogger(name).setLevel(level)
+        for logger, level in before:
+            logger.setLevel(level)

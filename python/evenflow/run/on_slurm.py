@@ -1,179 +1,332 @@
-"""SLURM, through submitit: its jobs as futures of the standard executor, one job for each batch of runs."""
+"""SLURM: one job for each batch of runs. Any of SLURM's commands may hang or fail for a while."""
 
 from __future__ import annotations
 
 import contextlib
-import importlib
-import logging
 import os
+import re
+import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, InvalidStateError
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-from ..errors import EvenflowError
+from ..errors import EvenflowError, first_line
 from ..words import listed
-from .cluster import Place, Workers, first_line, package
+from .batch import RESULT, Timed, read_result, write_batch
+from .place import Place
+from .scheduler import Job, Outcome, Scheduler
+
+COMMANDS = ("sbatch", "sacct", "scancel")
+SLOW_S = 10.0
+"""A command that has not answered for so long is reported."""
+COMMAND_S = 60.0
+"""A command that has not answered for so long is ended and run again."""
+ACCOUNTING_S = 20.0
+"""How long SLURM's accounting may take to answer before the first job."""
+STOP_S = 5.0
+"""How long scancel may take at the end."""
+TRIES = 3
+"""Attempts to submit a job."""
+PAUSE_S = 1.0
+"""Time between two attempts."""
+ASK_S = 10.0
+"""Time between two questions to sacct."""
+GRACE_S = 5.0
+"""How long a result may take to appear, or to become readable, after the end of its job."""
+LOOK_S = 0.5
+"""Time between two looks for results."""
+ENDED = {
+    *("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "LAUNCH_FAILED", "NODE_FAIL", "OUT_OF_MEMORY"),
+    *("PREEMPTED", "RECONFIG_FAIL", "REVOKED", "TIMEOUT"),
+}
+"""States of a job that has ended."""
 
 
-class JobWorkers(Workers):
-    """Jobs of a submitit executor as futures: one job for each batch.
+class Answer(NamedTuple):
+    """Output of a command. `error` is empty on success."""
+
+    out: str
+    error: str
+
+
+class Command:
+    """One of SLURM's commands, in a process that Ctrl-C does not reach."""
+
+    def __init__(self, *words: str) -> None:
+        self.name = words[0]
+        self._started = time.monotonic()
+        self._out = tempfile.TemporaryFile()  # noqa: SIM115  (a pipe that is not read could stop the command)
+        self._err = tempfile.TemporaryFile()  # noqa: SIM115
+        self._error = ""
+        self._process: subprocess.Popen[bytes] | None = None
+        try:
+            self._process = subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err, start_new_session=True
+            )
+        except OSError as error:
+            self._error = error.strerror or str(error)
+
+    @property
+    def trouble(self) -> str:
+        """A sentence if it is slow."""
+        slow = time.monotonic() - self._started > SLOW_S
+        return f"SLURM's {self.name} has not answered for {SLOW_S:.0f} s." if slow else ""
+
+    def answer(self, limit_s: float, wait_s: float = 0.0) -> Answer | None:
+        """Its answer, or None while it runs. After `limit_s` it is killed; `wait_s` is how long to wait here."""
+        until = time.monotonic() + wait_s
+        while self._process is not None and self._process.poll() is None:
+            if time.monotonic() - self._started > limit_s:
+                self._process.kill()
+                return Answer("", f"no answer within {limit_s:.0f} s")
+            if time.monotonic() >= until:
+                return None
+            time.sleep(0.02)
+        printed = []
+        for file in (self._out, self._err):
+            file.seek(0)
+            printed.append(file.read().decode(errors="replace"))
+        if self._process is not None and self._process.returncode:
+            lines = printed[1].strip().splitlines()
+            self._error = lines[0].rstrip(".") if lines else f"exit code {self._process.returncode}"
+        return Answer(printed[0], self._error)
+
+
+class JobLost(Exception):
+    """A job left no readable result."""
+
+
+@dataclass(eq=False)
+class _Batch:
+    """A batch of runs, from its file to its result."""
+
+    path: Path
+    """Its file; the names of its script, log and result have other suffixes."""
+    future: Future[list[Timed]] = field(default_factory=Future)
+    id: str = ""
+    state: str = ""
+    """Of the job, once it has ended."""
+    since: float = 0.0
+    """When its end was seen, or its result was not readable for the first time."""
+
+    def finish(self, result: list[Timed] | BaseException) -> None:
+        """Resolve the future and remove the files."""
+        if self.future.set_running_or_notify_cancel():
+            if isinstance(result, BaseException):
+                self.future.set_exception(result)
+            else:
+                self.future.set_result(result)
+        for path in self.path.parent.glob(f"{self.path.stem}.*"):
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+class JobWorkers(Scheduler):
+    """Jobs of SLURM: one for each batch.
 
     Args:
-        jobs: what submits; its `folder` is where the jobs leave their results.
-        most: jobs at once.
-        look_s: between two looks at the jobs.
+        folder: of the batches and results, on a filesystem of all nodes.
+        most: jobs at a time.
     """
 
     batch_s = 300.0
     least_s = 30.0
     ahead = 1
+    tick_s = LOOK_S
 
-    def __init__(self, jobs: Any, most: int, look_s: float = 0.5) -> None:
+    def __init__(self, folder: Path, most: int, partition: str = "") -> None:
         super().__init__()
-        self._jobs = jobs
+        self._folder = folder
         self._most = most
-        self._look_s = look_s
-        self._open: dict[Future[Any], Any] = {}
-        self._ended = threading.Event()
-        self._lock = threading.Lock()
-        threading.Thread(target=self._watch, daemon=True, name="evenflow-jobs").start()
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """As `Executor.submit`; cancelling the future cancels its job."""
-        try:
-            job = self._jobs.submit(fn, *args, **kwargs)
-        except (RuntimeError, OSError) as error:
-            raise EvenflowError(f"A job cannot be submitted: {first_line(error)}") from None
-        future: Future[Any] = Future()
-        with self._lock:
-            self._open[future] = job
-        return future
+        self._partition = partition
+        self._count = 0
+        self._waiting: deque[_Batch] = deque()
+        self._jobs: dict[str, _Batch] = {}
+        self._sbatch: Command | None = None
+        self._tries = 0
+        self._next_try = 0.0
+        self._sacct: Command | None = None
+        self._next_question = time.monotonic() + ASK_S
+        self._troubles: dict[str, str] = {}
 
     def slots(self) -> int:
-        """How many jobs there may be at once."""
+        """How many jobs there may be at a time."""
+        self.workers = self._most
         return self._most
 
+    def send(self, batch: Sequence[Job]) -> Future[list[Timed]]:
+        """Write the batch and its script; `results` submits the job."""
+        from .. import _core
+
+        self._count += 1
+        made = _Batch(self._folder / f"{self._count}.json")
+        python, file, log = (shlex.quote(str(it)) for it in (sys.executable, made.path, made.path.with_suffix(".log")))
+        options = ["job-name=evenflow", "time=1440", "nodes=1", "ntasks=1", "cpus-per-task=1", "output=/dev/null"]
+        options += [f"partition={self._partition}"] if self._partition else []
+        lines = ["#!/bin/sh", *(f"#SBATCH --{option}" for option in options)]
+        lines.append(f"exec {python} -m evenflow.run.batch {file} > {log} 2>&1\n")
+        try:
+            write_batch(made.path, [(job.tree_json, job.seed) for job in batch], _core.ENGINE_ID)
+            made.path.with_suffix(".sh").write_text("\n".join(lines), encoding="utf-8")
+        except OSError as error:
+            raise EvenflowError(f"{made.path} cannot be written: {error.strerror or error}.") from None
+        self._waiting.append(made)
+        return made.future
+
     def lost(self, error: BaseException) -> str | None:
-        """A job that left no result was killed: by hand, by its machine, or by a limit of time or memory."""
-        errors = importlib.import_module("submitit.core.utils")
-        if isinstance(error, errors.UncompletedJobError) and not isinstance(error, errors.FailedJobError):
-            return f"its job left no result ({first_line(error)})"
-        return None
+        """A job without a result was killed: by a user, its node, or a limit of time or memory."""
+        return str(error) if isinstance(error, JobLost) else None
+
+    def results(self, timeout: float | None = None) -> list[Outcome]:
+        """Also submits jobs, looks for results and asks sacct."""
+        self._collect()
+        if not self._cancelled:
+            self._submit()
+            self._ask()
+        self.trouble = " ".join(filter(None, self._troubles.values()))
+        return super().results(timeout)
+
+    def begun(self) -> list[Future[list[Timed]]]:
+        """None: a batch takes minutes."""
+        return []
 
     def stop(self) -> None:
         """Cancel all jobs."""
-        with self._lock:
-            left, self._open = self._open, {}
-        for job in left.values():
-            with contextlib.suppress(Exception):
-                job.cancel(check=False)
+        self._waiting.clear()
+        if self._sbatch is not None:
+            self._sbatch.answer(0.0)
+            self._sbatch = None
+        if self._jobs:
+            jobs, self._jobs = self._jobs, {}
+            if Command("scancel", *jobs).answer(COMMAND_S, STOP_S) is None:
+                self.trouble = (
+                    f"SLURM's scancel has not answered for {STOP_S:.0f} s. Jobs may be left: scancel --name evenflow"
+                )
 
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Cancel what is left."""
-        self._ended.set()
-        self.stop()
+    def _submit(self) -> None:
+        """Run sbatch for the next batch; one at a time."""
+        if self._sbatch is None:
+            if self._waiting and time.monotonic() >= self._next_try:
+                script = self._waiting[0].path.with_suffix(".sh")
+                self._sbatch = Command("sbatch", "--parsable", str(script))
+            return
+        answer = self._sbatch.answer(COMMAND_S)
+        self._troubles["sbatch"] = self._sbatch.trouble
+        if answer is None:
+            return
+        self._sbatch = None
+        found = re.search(r"^(?:Submitted batch job )?(\d+)\b", answer.out, re.MULTILINE)
+        if found and not answer.error:
+            batch = self._waiting.popleft()
+            batch.id = found[1]
+            self._jobs[batch.id] = batch
+            self._tries = 0
+            self._submit()
+            return
+        self._tries += 1
+        self._next_try = time.monotonic() + PAUSE_S
+        why = answer.error or f"sbatch printed no job id: {answer.out.strip()[:100]!r}"
+        if self._tries == TRIES:
+            raise EvenflowError(f"A job cannot be submitted: {why}.")
+        self._troubles["sbatch"] = f"SLURM's sbatch failed ({why}) and is run again."
 
-    def _watch(self) -> None:
-        while not self._ended.wait(self._look_s):
-            with self._lock:
-                looked_at = list(self._open.items())
-            for future, job in looked_at:
+    def _collect(self) -> None:
+        """Read results. The folder is listed because network filesystems may cache the absence of a file."""
+        if not self._jobs:
+            return
+        try:
+            there = set(os.listdir(self._folder))
+        except OSError as error:
+            self._troubles["folder"] = f"{self._folder} cannot be read: {error.strerror or error}."
+            return
+        self._troubles["folder"] = ""
+        now = time.monotonic()
+        for batch in list(self._jobs.values()):
+            why = f"left no result ({batch.state})"
+            if batch.path.with_suffix(RESULT).name in there:
                 try:
-                    if not job.done():
-                        continue
-                    result, error = job.result(), None
-                except BaseException as raised:
-                    result, error = None, raised
-                with self._lock:
-                    if self._open.pop(future, None) is None:
-                        continue
-                with contextlib.suppress(InvalidStateError):  # cancelled meanwhile
-                    if error is None:
-                        future.set_result(result)
-                        _remove_files(job)
-                    else:
-                        future.set_exception(error)
+                    result = read_result(batch.path.with_suffix(RESULT))
+                except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+                    batch.since = batch.since or now
+                    why = f"left a result that cannot be read ({first_line(error)})"
+                else:
+                    del self._jobs[batch.id]
+                    batch.finish(result)
+                    continue
+            if batch.since and now - batch.since > GRACE_S:
+                del self._jobs[batch.id]
+                batch.finish(JobLost(f"its job {batch.id} {why}{_last_line(batch.path.with_suffix('.log'))}"))
+
+    def _ask(self) -> None:
+        """Ask sacct which jobs have ended."""
+        if self._sacct is None:
+            if self._jobs and time.monotonic() >= self._next_question:
+                self._sacct = Command("sacct", "-n", "-P", "-X", "-o", "JobID,State", "-j", ",".join(self._jobs))
+            return
+        answer = self._sacct.answer(COMMAND_S)
+        self._troubles["sacct"] = self._sacct.trouble
+        if answer is None:
+            return
+        self._sacct = None
+        self._next_question = time.monotonic() + ASK_S
+        if answer.error:
+            self._troubles["sacct"] = f"SLURM's sacct failed ({answer.error}) and is run again."
+            return
+        for line in answer.out.splitlines():
+            id, _, state = line.partition("|")
+            batch = self._jobs.get(id)
+            if batch is not None and not batch.state and state.partition(" ")[0] in ENDED:
+                batch.state = state
+                batch.since = batch.since or time.monotonic()
 
 
-def _remove_files(job: Any) -> None:
-    for path in Path(job.paths.folder).glob(f"{job.job_id}_*"):
-        with contextlib.suppress(OSError):
-            path.unlink()
-
-
-COMMANDS = ("sbatch", "srun", "sacct", "scancel")
-"""What submitit calls."""
-ACCOUNTING_S = 20.0
-"""How long SLURM's accounting may take to answer."""
+def _last_line(log: Path) -> str:
+    with contextlib.suppress(OSError):
+        lines = log.read_text(errors="replace").strip().splitlines()
+        return f": {lines[-1]}" if lines else ""
+    return ""
 
 
 def _require_slurm() -> None:
-    """SLURM's commands are there, and its accounting answers: without it no job would ever be known to have failed.
+    """Check that SLURM's commands exist and its accounting answers: sacct reports how jobs end.
 
     Raises:
-        EvenflowError: it is not so.
+        EvenflowError: they do not.
     """
     missing = [name for name in COMMANDS if shutil.which(name) is None]
     if missing:
         what = "There is no SLURM here" if "sbatch" in missing else "SLURM is not complete here"
         are = "is" if len(missing) == 1 else "are"
         raise EvenflowError(f"{what}: {listed(missing)} {are} not on the PATH. Use a login node of the cluster.")
-    command = ["sacct", "-n", "-X", "-o", "JobID"]
-    try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=ACCOUNTING_S)
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        why = (said[0].rstrip(".") if said else f"exit code {done.returncode}") if done.returncode else ""
-    except subprocess.TimeoutExpired:
-        why = f"no answer within {ACCOUNTING_S:.0f} s"
-    except OSError as error:
-        why = error.strerror or str(error)
-    if why:
+    answer = Command("sacct", "-n", "-X", "-o", "JobID").answer(ACCOUNTING_S, 2 * ACCOUNTING_S)
+    if answer is not None and answer.error:
         raise EvenflowError(
-            f"SLURM's accounting does not answer ({why}): Evenflow learns from sacct how jobs end. On a cluster "
-            "without it start Dask workers in jobs, see docs/cluster.md."
+            f"SLURM's accounting does not answer ({answer.error}): Evenflow learns from sacct how jobs end. On a "
+            "cluster without it start Dask workers in jobs, see docs/cluster.md."
         )
 
 
 @contextlib.contextmanager
-def _silent() -> Iterator[None]:
-    """What submitit says of its jobs is not for the terminal."""
-    logger = logging.getLogger("submitit")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL + 1)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
-
-
-@contextlib.contextmanager
-def slurm(to: Place, most: int, folder: Path | None) -> Iterator[Workers]:
-    """SLURM's jobs. See `cluster.workers`."""
-    submitit = package("submitit", "submitit", to.kind)
+def slurm(to: Place, most: int, folder: Path | None) -> Iterator[Scheduler]:
+    """Jobs of SLURM. See `cluster.workers`."""
     _require_slurm()
     from .files import make_folder
-    from .store import DEFAULT, ENVIRONMENT
+    from .store import default_folder
 
-    above = Path(folder or os.environ.get(ENVIRONMENT) or DEFAULT).absolute() / "jobs"
+    above = (Path(folder) if folder else default_folder()).absolute() / "jobs"
     make_folder(above)
     own = Path(tempfile.mkdtemp(prefix="study-", dir=above))
-    chosen = {"partition": to.partition} if to.partition else {}
+    found = JobWorkers(own, most, to.partition)
     try:
-        with _silent():
-            try:
-                executor = submitit.SlurmExecutor(folder=own)
-                executor.update_parameters(job_name="evenflow", time=24 * 60, cpus_per_task=1, **chosen)
-            except (RuntimeError, ValueError, OSError) as error:
-                raise EvenflowError(f"SLURM cannot be used here: {first_line(error)}.") from None
-            found = JobWorkers(executor, most)
-            try:
-                yield found
-            finally:
-                found.shutdown()
+        yield found
     finally:
+        found.stop()
         shutil.rmtree(own, ignore_errors=True)

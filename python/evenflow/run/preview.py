@@ -7,13 +7,13 @@ from ..scenario.scenario import Scenario
 from .record import flatten
 
 MOST_BYTES = 2**28
-"""Nobody waits for the names of a larger scenario."""
+"""Largest scenario whose names are computed."""
 
 
 def metric_names(scenario: Scenario) -> list[str]:
-    """Names of the single numbers in a record of this scenario, in the record's order; [] where they are not known.
+    """Names of the numbers in a record of this scenario, in the record's order; [] if unknown.
 
-    What happens late (a reason for drops that a link did not have at once) is not among them.
+    Names that appear late in a run, such as a new reason for drops, are missing.
     """
     tree = {
         name: value for name, value in scenario.written_out().tree.items() if name not in ("sweep", "record", "warmup")
@@ -23,6 +23,6 @@ def metric_names(scenario: Scenario) -> list[str]:
         try:
             if short.core.memory_bytes <= MOST_BYTES and (duration == "10 ms" or short.core.duration_s <= 1):
                 return [name for name, _ in flatten(short.run().json)]
-        except EvenflowError:  # what begins later than the end, say
+        except EvenflowError:  # for example a start after the end
             continue
     return []

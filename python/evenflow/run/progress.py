@@ -1,4 +1,4 @@
-"""How far a study is: what is known while it runs, and a bar on the terminal."""
+"""Progress of a study and of a run, and its bar on the terminal."""
 
 from __future__ import annotations
 
@@ -7,32 +7,36 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ..words import clean
+
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
 
 PATIENCE_S = 2.0
-"""Nobody needs a bar for less."""
+"""Shorter work has no bar."""
 
 
 @dataclass
 class Progress:
-    """What is known while a study runs, handed to `on_run` after every run."""
+    """The state of a running study, passed to `on_run` after every run."""
 
     total: int
     done: int = 0
     cached: int = 0
     broken: int = 0
-    """Runs that broke and are not done again."""
+    """Runs that broke and are not computed again."""
     elsewhere: int = 0
-    """Runs that other processes on the same store compute at present."""
+    """Runs that other processes on the same store compute now."""
     workers: int | None = None
-    """How many runs other machines can compute at once at present; None where this process computes."""
+    """Runs that other machines can compute at a time now; None if this process computes."""
+    trouble: str = ""
+    """The part of a cluster that does not answer, as a sentence; empty if all do."""
     started: float = field(default_factory=time.perf_counter)
 
     @property
     def ended(self) -> int:
-        """Runs that are no longer waited for."""
+        """Runs that are done or broken."""
         return self.done + self.broken
 
     @property
@@ -42,7 +46,9 @@ class Progress:
 
 
 class Bar:
-    """No bar: what a script, a pipe or a notebook gets."""
+    """No bar: for scripts, pipes and notebooks. A cluster's trouble is a line on standard error."""
+
+    trouble = ""
 
     def __enter__(self) -> Bar:
         return self
@@ -51,11 +57,19 @@ class Bar:
         pass
 
     def update(self, state: Progress) -> None:
-        """Show how far it is."""
+        """Show the progress."""
+        if state.trouble != self.trouble:
+            self.trouble = state.trouble
+            if state.trouble:
+                self.say(state.trouble)
+
+    def say(self, text: str) -> None:
+        """Print a line on standard error."""
+        print(f"evenflow: {clean(text)}", file=sys.stderr)
 
 
 class ProgressBar(Bar):
-    """A bar on standard error, only on a terminal and only once two seconds have passed."""
+    """A bar on standard error, only on a terminal and only after two seconds."""
 
     def __init__(self, what: str) -> None:
         self.what = what
@@ -64,7 +78,8 @@ class ProgressBar(Bar):
         self._wanted = sys.stderr.isatty()
 
     def update(self, state: Progress) -> None:
-        """Show how far it is."""
+        """Show the progress."""
+        super().update(state)
         if not self._wanted or (self._rich is None and (state.elapsed_s < PATIENCE_S or state.ended >= state.total)):
             return
         if self._rich is None:
@@ -87,6 +102,13 @@ class ProgressBar(Bar):
             what = _named(self.what, state)
             self._rich.update(self._task, description=what, total=state.total, completed=state.ended)
 
+    def say(self, text: str) -> None:
+        """Print a line above the bar."""
+        if self._rich is None:
+            super().say(text)
+        else:
+            self._rich.console.print(f"evenflow: {clean(text)}", markup=False, highlight=False)
+
     def __exit__(self, *_: object) -> None:
         if self._rich is not None:
             self._rich.stop()
@@ -104,7 +126,7 @@ def progress_bar(what: str, wanted: bool) -> Bar:
 
 
 class RunBar:
-    """How much of a single run's simulated time has passed: on a terminal, once two seconds have."""
+    """How much of a run's simulated time has passed: on a terminal, after two seconds."""
 
     def __init__(self, duration_s: float, wanted: bool) -> None:
         self.wanted = wanted and sys.stderr.isatty()
@@ -121,7 +143,7 @@ class RunBar:
             self._rich.stop()
 
     def show(self, reached_s: float) -> None:
-        """Show how far it is."""
+        """Show the progress."""
         if not self.wanted or time.perf_counter() - self._started < PATIENCE_S:
             return
         if self._rich is None:

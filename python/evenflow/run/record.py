@@ -24,27 +24,60 @@ PROVENANCE = ("engine", "wall_s", "cpu_s", "record_version")
 
 
 TRACE = "trace."
-"""What the names of a trace's columns begin with."""
+"""Prefix of the columns of a trace."""
 ACTIONS = ("send", "arrive", "leave", "pass", "mark", "hold", "drop", "receive")
-"""What can happen to a packet, by the number in the column `trace.action`."""
+"""Packet events, by the number in the column `trace.action`."""
+
+
+def _refuse(*_: object, **__: object) -> Any:
+    raise TypeError("a record cannot be changed; copy.deepcopy(record.json) can")
+
+
+class _Table(dict[str, Any]):
+    """A JSON object that cannot be changed; its copies can."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
+
+
+class _List(list[Any]):
+    """A JSON array that cannot be changed; its copies can."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, (list(self),)
+
+
+def _table(pairs: Sequence[tuple[str, Any]]) -> _Table:
+    return _Table([(name, _list(value) if type(value) is list else value) for name, value in pairs])
+
+
+def _list(values: list[Any]) -> _List:
+    nested = list in set(map(type, values))
+    return _List([_list(value) if type(value) is list else value for value in values] if nested else values)
 
 
 class Record:
-    """What a run found. Fields: docs/metrics.md.
+    """The results of a run. Fields: docs/metrics.md.
 
     Rates are in bit/s, times in s, queue lengths in packets; a metric that a run could not define is None.
     """
 
-    __slots__ = ("_json", "_series", "_text", "record_hash", "scenario")
+    __slots__ = ("_json", "_record_hash", "_series", "_text", "scenario")
 
     def __init__(self, text: str, record_hash: str, series: Mapping[str, tuple[bytes, bytes]] | None = None) -> None:
         self._text = text
         self._json: dict[str, Any] | None = None
         self._series: Mapping[str, tuple[bytes, bytes]] = series or {}
-        self.record_hash = record_hash
-        """What must agree between machines, threads and event paths."""
+        self._record_hash = record_hash
         self.scenario: Scenario | None = None
-        """What was run, where that is known: a record from a run or a study knows it."""
+        """The scenario, known for records of a run or a study."""
 
     def hash_as_of(self, version: int) -> str:
         """The hash over the fields that records have had since a version of the record (docs/metrics.md, *Since*).
@@ -63,8 +96,13 @@ class Record:
         return _core.record_hash(self._text, series, version)
 
     def copy(self) -> Record:
-        """The same record as an object of its own."""
+        """A copy of the record."""
         return Record(self._text, self.record_hash, self._series)
+
+    @property
+    def record_hash(self) -> str:
+        """Hash of the fields that are equal on all machines, threads and event paths."""
+        return self._record_hash
 
     @property
     def text(self) -> str:
@@ -73,15 +111,14 @@ class Record:
 
     @property
     def json(self) -> dict[str, Any]:
-        """The record as `run --json` prints it."""
+        """The record as `run --json` prints it; it cannot be changed, a `copy.deepcopy` of it can."""
         if self._json is None:
-            self._json = json.loads(self._text)
+            self._json = json.loads(self._text, object_pairs_hook=_table)
         return self._json
 
     @property
     def notes(self) -> list[Note]:
-        """What this run did not do, or did for a reason its numbers do not show (docs/measuring.md); [] where the
-        scenario is not known."""
+        """Notes on the run (docs/measuring.md); [] if the scenario is unknown."""
         from . import notes
 
         return notes.of_run(self.scenario, self) if self.scenario is not None else []
@@ -101,7 +138,7 @@ class Record:
 
     @property
     def series_names(self) -> list[str]:
-        """What `[record]` asked for, copies written out."""
+        """Names of recorded series, one for each copy."""
         return list(self._series)
 
     def arrays(self, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -151,8 +188,9 @@ class Record:
         return f"{TRACE}action" in self._series
 
     def trace(self) -> pl.DataFrame:
-        """The packets of the flows that `[record] trace` names, one row for each thing that happened to one of them, in
-        the order of time. Columns and their meaning: docs/measuring.md. What a packet does not have is null.
+        """Events of traced packets in order of time, a row each; absent values are null.
+
+        Columns: docs/measuring/traces.md.
 
         Raises:
             UsageError: nothing was traced.
@@ -200,33 +238,35 @@ class Record:
         Raises:
             UsageError: unknown names, every one of them with the nearest; or nothing to draw.
         """
-        from ..show import pictures
-        from ..show.drawing import draw
+        from ..show import methods
 
-        names = (series,) if isinstance(series, str) else tuple(series)
-        choice = pictures.Choice(metric=metric, series=names, kind=kind)
-        return draw(pictures.of_record(self, choice), width, height)
+        return methods.plot_record(self, metric, series, kind, width, height)
 
     def view(self, path: str | Path = "view.html", *, again: bool = True) -> Path:
-        """The run as a page of its own: what was recorded, over one time axis, to be zoomed, read and printed
-        (docs/figures.md). It opens offline.
+        """Write the run as a page that opens offline: all series over one time axis (docs/figures.md).
 
         Args:
-            path: where the page is written.
-            again: where the record holds no series, or users watched video and were not followed, run it again with the
-                same seed to record what a view shows; a record whose scenario is not known is shown as it is.
+            path: of the page.
+            again: repeat the run with the same seed if series, or a trace of video users, are missing. A record with an
+                unknown scenario is shown as it is.
 
         Returns:
             the path.
         """
-        from ..show import view
+        from ..show import methods
 
-        return view.write_again(self, path, again=again)
+        return methods.view_record(self, path, again=again)
 
     @property
     def series_file(self) -> Path | None:
         """Where the series are on disk; None where there are none, or where they are in memory."""
         found: Path | None = getattr(self._series, "path", None)
+        return found
+
+    @property
+    def series_sha256(self) -> str | None:
+        """The SHA-256 of that file."""
+        found: str | None = getattr(self._series, "sha256", None)
         return found
 
     @property
@@ -290,7 +330,7 @@ def flatten(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, flo
 
 
 class NoMetric(KeyError):
-    """A record has no such metric. The nearest name is looked for only if somebody reads the message."""
+    """A record has no such metric. The nearest name is searched when the message is read."""
 
     def __init__(self, name: str, tree: Mapping[str, Any]) -> None:
         super().__init__(name, tree)

@@ -1,4 +1,4 @@
-"""What a run records to be drawn or viewed, where its scenario names no series."""
+"""Series for figures and views of a run whose scenario names none."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from ..errors import EvenflowError, Interrupted, ScenarioError
 from .record import PROVENANCE
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from ..scenario.scenario import Scenario
     from .record import Record
 
@@ -57,7 +55,7 @@ def _watched(scenario: Scenario, wanted: Series) -> Scenario:
         try:
             watched.core  # noqa: B018  (validates)
         except ScenarioError as error:
-            # what this version cannot record of this scenario, such as the window of a flow without TCP, is left out
+            # skip series that this scenario lacks, such as the window of a flow without TCP
             refused = {int(m[1]) for path, _ in error.errors if (m := re.match(r"record\.series\[(\d+)\]", path))}
             if not refused:
                 raise
@@ -87,8 +85,7 @@ def again_for_a_view(record: Record) -> tuple[list[Record], list[str]]:
 
 
 def watched_again(record: Record) -> tuple[list[Record], list[str]]:
-    """`again_for_a_view` where a record has some series of its own, such as those of a paper's figure: all that a view
-    shows is recorded beside them."""
+    """`again_for_a_view` for a record with some series, such as those of a paper's figure: adds the others."""
     if record.scenario is None:
         return [], []
     return _repeated(record, [] if record.is_traced else viewers_of(record), series=True)
@@ -120,8 +117,11 @@ def _repeated(record: Record, viewers: Sequence[tuple[str, int]], *, series: boo
 
 
 def _bunches(viewers: Sequence[tuple[str, int]], rows: Mapping[str, float]) -> list[list[tuple[str, int]]]:
-    """Whose packets are followed together: all; or, where these are too many, each user in a run of his own, and of
-    more than a few users as many as one run can follow. `rows`: of a user of each group, about."""
+    """Sets of users to trace, a run each.
+
+    One run traces all users if their rows fit. Otherwise each user has a separate run, or with many users one run
+    traces as many as fit. `rows`: rows of a user of each group, about.
+    """
     fit, filled = 0, 0.0
     for name, _ in viewers[:MOST_FOLLOWED]:
         filled += rows[name]
@@ -134,8 +134,10 @@ def _bunches(viewers: Sequence[tuple[str, int]], rows: Mapping[str, float]) -> l
 
 
 def _rows(record: Record) -> dict[str, float]:
-    """About how many rows a trace of a user has, by group: each packet and its acknowledgement at both ends, and twice
-    at each component between them."""
+    """Estimated rows of a user's trace, by group.
+
+    Each packet and its ACK has a row at both ends, and two at each component between.
+    """
     assert record.scenario is not None
     start, end = (float(t) for t in record.json["window_s"])
     tree = record.scenario.tree["groups"]
@@ -184,18 +186,6 @@ def viewing(scenario: Scenario) -> Scenario:
     return _watched(scenario, [*_wanted(tree, duration_s), *_wanted_in_a_view(tree, duration_s)])
 
 
-def figure_of_a_run(
-    scenario: Scenario, seed: int, series: tuple[str, ...], width: float | None, height: float | None
-) -> Figure:
-    """`Scenario.plot`: run it and draw the run."""
-    from ..show import pictures
-    from ..show.drawing import draw
-
-    ready, chosen = recording(scenario)
-    choice = pictures.Choice(series=series)
-    return draw(pictures.of_record(ready.run(seed), choice, telling=chosen and not series), width, height)
-
-
 def _wanted(tree: Mapping[str, Any], duration_s: float) -> Series:
     from ..scenario import paths
 
@@ -233,7 +223,7 @@ def _wanted_in_a_view(tree: Mapping[str, Any], duration_s: float) -> Series:
     for name, group in groups.items() if few else ():
         base = paths.render(("groups", name)) + ".users[*].flows"
         found.append({"of": f"{base}[*].ssthresh", "every": looks})
-        # of flows that are opened on the way it must be said which: a player's first ones
+        # dynamically opened flows need explicit numbers: the first ones of a player
         found += [
             {"of": f"{base}[{n}].{leaf}", "every": looks}
             for n in range(_connections(group.get("traffic")))

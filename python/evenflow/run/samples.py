@@ -56,7 +56,7 @@ CONTROLS = {
     "wtp": "gain = 0.5",
 }
 NEEDS = {"wtp": 'ecn = "per-packet", ack_every = 1', "dctcp": 'ecn = "accurate"'}
-"""What a control cannot do without."""
+"""Required parameters of a control."""
 TABLES = {
     "abandon": 'groups.users.traffic = { kind = "has", ladder = ["1 Mbit/s", "5 Mbit/s"], '
     'abandon = { how = "drain" } }',

@@ -1,30 +1,43 @@
-"""Finished work in folders: what a study's or a run's folder must hold to be opened again.
+"""Result folders: a finished study or run, to be opened again.
 
-A study's folder has `study.json` (the scenario with its `[sweep]`, seeds, command, engine, version, and where the
-series are) and `records.parquet` (one row a run: point, seed, labels as JSON, record hash, record, and its series' file
-in the store). A run's folder has
-`record.json` and, where series were recorded, `series.parquet`. Neither needs the store, but for series of studies,
-which stay there.
+A study's folder has `study.json` (scenario with its `[sweep]`, seeds, command, engine, version, folder of the store)
+and `records.parquet` (one row a run: point, seed, labels, record, and the file and digest of its series in the store).
+A run's folder has `record.json` and, where series were recorded, `series.parquet`. The JSON file is the head: it has
+the SHA-256 of the other files and of itself, and is written last. `open_` refuses a folder that differs from its head.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import io
 import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import StoreError, UsageError, nearest
+from ..errors import StoreError, UsageError, first_line, nearest
 from ..scenario.scenario import Scenario
-from .cluster import first_line
-from .files import csv_bytes, open_ordinary, read_json, reason
+from .files import (
+    csv_bytes,
+    digest_of,
+    make_folder,
+    open_ordinary,
+    read_json,
+    reason,
+    sync_folder,
+    unwritable,
+    write_whole,
+)
+from .locks import NO_LOCKS, Lock
 from .record import TRACE, Record
 from .store import SeriesFile
 from .study import Origin, Run, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import polars as pl
 
     from .notes import Note
     from .store import Store
@@ -33,43 +46,135 @@ STUDY = "study.json"
 RECORDS = "records.parquet"
 RECORD = "record.json"
 SERIES = "series.parquet"
-FORMAT = 1
+LOCK = ".evenflow.lock"
+FORMAT = 2
+"""Of result folders; since 2 heads have digests."""
 MOST_HEAD = 2**28
-"""Bytes of a study's head or of a run's record: a number for each of a million users."""
+"""Bytes of a head: a record has a number for each of a million users."""
+PATIENCE_S = 60.0
+"""How long to wait for another command that writes into the folder."""
 UNSTABLE = ("wall_s", "cpu_s")
-"""What differs between equal runs and is no part of a saved study."""
-BESIDE = ("record_hash", "notes")
-"""What a run's file has beside the record."""
+"""Fields that differ between equal runs and are not saved."""
 
 
-def study_files(
-    table: Table, scenario: Scenario, *, command: str = "", store: Store | None = None, folder: Path | None = None
-) -> dict[str, bytes]:
-    """What makes a study's folder loadable, by name. The same for the same study, however it was run."""
+@contextlib.contextmanager
+def replacing(folder: Path) -> Iterator[None]:
+    """Lock a result folder and remove its head, so that it is refused until `seal` has written the next one.
+
+    Raises:
+        StoreError: it cannot be written, or another command writes into it.
+    """
+    with contextlib.ExitStack() as locked:
+        try:
+            make_folder(folder)
+            try:
+                locked.enter_context(Lock(folder / LOCK, exclusive=True, patience_s=PATIENCE_S))
+                locked.callback((folder / LOCK).unlink, missing_ok=True)
+            except TimeoutError:
+                raise StoreError(
+                    f"Another command writes its results into {folder}. Name another with --out."
+                ) from None
+            except OSError as error:
+                if error.errno not in NO_LOCKS:
+                    raise
+            for head in (STUDY, RECORD):
+                (folder / head).unlink(missing_ok=True)
+            sync_folder(folder)
+        except OSError as error:
+            raise unwritable(folder, error) from None
+        yield
+
+
+def seal(folder: Path, head: str, document: Mapping[str, Any], files: Iterable[str]) -> Path:
+    """Write the head of a result folder: the document with the digests of the other files and of itself."""
+    digests = {name: digest_of(folder / name) for name in files}
+    whole = {**document, "format": FORMAT, "files": digests}
+    # other values become text; file names that are not UTF-8 become JSON escapes
+    whole = json.loads(json.dumps(whole, default=str))
+    text = json.dumps({**whole, "sha256": _digest(whole)}, ensure_ascii=False, indent=1) + "\n"
+    write_whole(folder / head, text.encode(errors="backslashreplace"))
+    return folder / head
+
+
+def _digest(document: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+
+def _unsealed(folder: Path, head: str) -> tuple[dict[str, Any], Mapping[str, str]]:
+    """The document of a head and the digests of the other files, if all are as they were written.
+
+    Raises:
+        StoreError: they are not, or cannot be read.
+    """
+    path = folder / head
+    try:
+        document = read_json(path, MOST_HEAD)
+        if not isinstance(document, dict) or "sha256" not in document:
+            found = document.get("format", 1) if isinstance(document, dict) else None
+            raise StoreError(
+                f"{path} has no digests (format {found}; this version reads format {FORMAT}): an earlier version wrote "
+                "it, or it is damaged. Run the same command again; finished runs come from the store."
+            )
+        if document.pop("sha256") != _digest(document):
+            raise ValueError("its digest differs")
+        if document.pop("format") != FORMAT:
+            raise StoreError(f"{path}: written by another version of Evenflow; this one reads format {FORMAT}.")
+        files = document.pop("files")
+        for name, sha256 in files.items():
+            if digest_of(folder / name) != sha256:
+                raise StoreError(
+                    f"{folder / name} is missing or was changed: its digest differs from that in {head}. Run the same "
+                    "command again; finished runs come from the store."
+                )
+    except OSError as error:
+        named = Path(error.filename) if isinstance(error.filename, str) else path
+        raise StoreError(f"{named} cannot be read: {reason(error)}.") from None
+    except _DAMAGE as error:
+        raise damaged(path, error) from None
+    return document, files
+
+
+def sealed(folder: Path) -> list[Path]:
+    """The files of a result folder, as its head names them; not checked."""
+    with contextlib.suppress(OSError, *_DAMAGE):
+        head = next((folder / name for name in (STUDY, RECORD) if (folder / name).is_file()), None)
+        return [] if head is None else [head, *(folder / name for name in read_json(head, MOST_HEAD)["files"])]
+    return []
+
+
+def study_records(table: Table, store: Store | None = None) -> bytes:
+    """`records.parquet`: the same for the same study, however it was run."""
     import polars as pl
-
-    from .. import __version__
 
     rows: list[dict[str, Any]] = []
     for run in table.runs:
         document = {name: value for name, value in run.json.items() if name not in UNSTABLE}
-        kept = run.record.series_file
-        series = "" if store is None or kept is None else os.path.relpath(kept, store.folder)
+        file = run.record.series_file if store is not None else None
         rows.append(
             {
                 "point": run.point,
                 "seed": run.seed,
                 "labels": json.dumps(dict(run.labels), ensure_ascii=False),
                 "record_hash": run.record.record_hash,
-                "series": series,
+                "series": "" if store is None or file is None else os.path.relpath(file, store.folder),
+                "series_sha256": "" if file is None else run.record.series_sha256,
                 "record": json.dumps(document, ensure_ascii=False),
             }
         )
     out = io.BytesIO()
     pl.DataFrame(rows).write_parquet(out, compression="zstd")
+    return out.getvalue()
+
+
+def study_head(
+    table: Table, scenario: Scenario, folder: Path, *, command: str = "", store: Store | None = None
+) -> dict[str, Any]:
+    """The document of `study.json`."""
+    from .._core import __version__
+
     engines = table.engines
-    head = {
-        "format": FORMAT,
+    in_store = store is not None and any(run.record.series_file is not None for run in table)
+    return {
         "title": scenario.title,
         "source": scenario.source,
         "command": command,
@@ -79,20 +184,13 @@ def study_files(
         "points": len(table.points()),
         "runs": len(table),
         "records": RECORDS,
-        "series": _beside(store.folder, folder) if store is not None and any(row["series"] for row in rows) else None,
+        "series": _beside(store.folder, folder) if store is not None and in_store else None,
         "scenario": scenario.written_out().tree,
     }
-    return {
-        # names of files may be no UTF-8; what Python makes of them is written as JSON's escapes
-        STUDY: (json.dumps(head, ensure_ascii=False, indent=1, default=str) + "\n").encode(errors="backslashreplace"),
-        RECORDS: out.getvalue(),
-    }
 
 
-def _beside(store: Path, folder: Path | None) -> str:
+def _beside(store: Path, folder: Path) -> str:
     """The store as seen from the study's folder, so that both can be moved together."""
-    if folder is None:
-        return str(store.resolve())
     try:
         return os.path.relpath(store.resolve(), folder.resolve())
     except ValueError:  # another drive
@@ -104,7 +202,7 @@ def open_(path: str | Path) -> Table | Record:
 
     Raises:
         UsageError: no such folder, or neither a study's nor a run's.
-        StoreError: damaged, or of a later version.
+        StoreError: damaged, changed, unfinished, or of another version.
     """
     folder = Path(path)
     if folder.name in (STUDY, RECORD) and folder.is_file():
@@ -117,10 +215,10 @@ def open_(path: str | Path) -> Table | Record:
         return _study(folder)
     if (folder / RECORD).is_file():
         return _record(folder)
-    if (folder / "results.parquet").is_file():
-        raise UsageError(
-            f"{path}: has results, but no {STUDY}: an earlier version wrote it. Run the study again; finished runs "
-            "come from the store."
+    if (folder / "results.parquet").is_file() or (folder / SERIES).is_file():
+        raise StoreError(
+            f"{path}: has results, but no {STUDY} or {RECORD}: the command that writes it was interrupted or still "
+            "runs. Run it again; finished runs come from the store."
         )
     if (folder / "ledger.json").is_file():
         raise UsageError(f"{path}: is the report of a paper; its figures are in {folder / 'figures'}.")
@@ -139,129 +237,60 @@ def _near(folder: Path) -> str:
 
 
 def _study(folder: Path) -> Table:
-    import polars as pl
-
-    head = _json(folder / STUDY)
-    if head.get("format") == FORMAT and not _is_head(head):
-        raise damaged(folder / STUDY)
-    if head.get("format") != FORMAT:
-        raise StoreError(f"{folder / STUDY}: of format {head.get('format')}; this version reads format {FORMAT}.")
-    records = folder / RECORDS
+    head, _ = _unsealed(folder, STUDY)
+    store = None if head["series"] is None else folder / head["series"]
     try:
-        with open_ordinary(records) as file:  # Polars takes no name that is no UTF-8
-            rows = pl.read_parquet(file).to_dicts()
-    except (OSError, pl.exceptions.PolarsError) as error:
-        why = reason(error) if isinstance(error, OSError) else first_line(error)
-        raise StoreError(f"{records} cannot be read: {why}. Run the study again.") from None
-    except (Exception, pl.exceptions.PanicException) as error:
-        raise damaged(records, error) from None
-    store = None if head.get("series") is None else (folder / str(head["series"]))
-    try:
-        runs = [_run(row, store) for row in rows]
-    except _DAMAGE:
-        raise damaged(records) from None
-    engine = head.get("engine", "")
-    try:
-        scenario = Scenario(head["scenario"], source=head.get("source"))
-    except (UsageError, RecursionError):
-        raise damaged(folder / STUDY) from None
-    origin = Origin(
-        scenario=scenario,
-        seeds=tuple(head.get("seeds", ())),
-        engine=engine if isinstance(engine, str) else ", ".join(engine),
-        version=str(head.get("version", "")),
-        command=str(head.get("command", "")),
-    )
+        runs = [_run(row, store) for row in _rows(folder / RECORDS).to_dicts()]
+        engine = head["engine"]
+        origin = Origin(
+            scenario=Scenario(head["scenario"], source=head["source"]),
+            seeds=tuple(head["seeds"]),
+            engine=engine if isinstance(engine, str) else ", ".join(engine),
+            version=head["version"],
+            command=head["command"],
+        )
+    except _DAMAGE as error:
+        raise damaged(folder / STUDY, error) from None
     return Table(runs, origin=origin)
 
 
+def _rows(path: Path) -> pl.DataFrame:
+    """A Parquet file; Polars takes no name that is no UTF-8."""
+    import polars as pl
+
+    try:
+        with open_ordinary(path) as file:
+            return pl.read_parquet(file)
+    except (Exception, pl.exceptions.PanicException) as error:
+        why = reason(error) if isinstance(error, OSError) else first_line(error)
+        raise StoreError(f"{path} cannot be read: {why}.") from None
+
+
 _DAMAGE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
-"""What reading a document of the wrong shape raises."""
+"""Errors of reading a document of the wrong shape."""
 
 
-def damaged(path: Path, error: BaseException | None = None) -> StoreError:
-    """The sentence for a file that is not as Evenflow writes it: it may come from somebody else."""
-    why = f" ({first_line(error)})" if error is not None else ""
-    return StoreError(f"{path} is damaged{why}: make it again from its scenario.")
-
-
-def _is_head(head: Mapping[str, Any]) -> bool:
-    """Whether a study's head holds what its readers need, each of the right kind."""
-    engine, seeds = head.get("engine", ""), head.get("seeds", [])
-    return (
-        isinstance(head.get("scenario"), dict)
-        and isinstance(seeds, list)
-        and all(type(seed) is int for seed in seeds)
-        and (isinstance(engine, str) or (isinstance(engine, list) and all(isinstance(e, str) for e in engine)))
-        and all(isinstance(head.get(name), (str, type(None))) for name in ("source", "series", "title"))
-    )
+def damaged(path: Path, error: BaseException) -> StoreError:
+    """The message for a file that is not as Evenflow writes it."""
+    return StoreError(f"{path} is damaged ({first_line(error)}). Run the same command again.")
 
 
 def _run(row: Mapping[str, Any], store: Path | None) -> Run:
-    """A row of `records.parquet`.
-
-    Raises:
-        _DAMAGE: it is none.
-    """
-    labels = json.loads(row["labels"])
-    kept, point, seed = row["series"], row["point"], row["seed"]
-    if not isinstance(labels, dict) or not all(isinstance(label, (str, int, float)) for label in labels.values()):
-        raise ValueError("labels")
-    if not (type(point) is int and type(seed) is int and isinstance(row["record_hash"], str)):
-        raise TypeError("point")
-    series = SeriesFile(store / kept) if kept and store is not None else None
+    """A row of `records.parquet`."""
+    kept = row["series"]
+    series = SeriesFile(store / kept, row["series_sha256"]) if kept and store is not None else None
     record = Record(row["record"], row["record_hash"], series)
-    _require_record(record.json)
-    return Run(point, labels, seed, record, cached=True)
+    return Run(row["point"], json.loads(row["labels"]), row["seed"], record, cached=True)
 
 
-def _require_record(document: Mapping[str, Any]) -> None:
-    """Every record has tables of groups, links and stages.
-
-    Raises:
-        ValueError: this one has not.
-    """
-    for room in ("groups", "links"):
-        tables = document[room]
-        if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
-            raise ValueError(room)
+def run_head(record: Record, notes: Sequence[Note] = ()) -> dict[str, Any]:
+    """The document of `record.json`: the record as `run --json` prints it."""
+    return {**record.json, "record_hash": record.record_hash, "notes": [note.to_json() for note in notes]}
 
 
-def require_whole(found: Table | Record, folder: Path) -> None:
-    """Look whether the numbers of a folder are those that were measured: each record has its hash beside it.
-
-    Raises:
-        StoreError: they are not.
-    """
-    records = [found] if isinstance(found, Record) else [run.record for run in found]
-    path = folder / (RECORD if isinstance(found, Record) else RECORDS)
-    for record in records:
-        try:
-            document = {name: value for name, value in record.json.items() if name not in BESIDE}
-            measured = Record(json.dumps(document, ensure_ascii=False), "", record.raw_series)
-            whole = measured.hash_as_of(int(document["record_version"])) == record.record_hash
-        except (*_DAMAGE, OSError):
-            whole = False
-        if not whole:
-            raise damaged(path)
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        found = read_json(path, MOST_HEAD)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror or error}.") from None
-    except (ValueError, RecursionError) as error:
-        raise damaged(path, error) from None
-    if not isinstance(found, dict):
-        raise damaged(path)
-    return found
-
-
-def run_files(record: Record, notes: Sequence[Note] = ()) -> dict[str, bytes]:
-    """What a run's folder holds: its record as `run --json` prints it, its series as Parquet and CSV, trace as CSV."""
-    document = {**record.json, "record_hash": record.record_hash, "notes": [note.to_json() for note in notes]}
-    files = {RECORD: (json.dumps(document, ensure_ascii=False, indent=1) + "\n").encode()}
+def run_files(record: Record) -> dict[str, bytes]:
+    """The files of a run's folder besides its head: series as Parquet and CSV, a trace as CSV."""
+    files = {}
     if record.series_names:
         frame = record.frame
         out = io.BytesIO()
@@ -275,27 +304,11 @@ def run_files(record: Record, notes: Sequence[Note] = ()) -> dict[str, bytes]:
 
 def _record(folder: Path) -> Record:
     import numpy as np
-    import polars as pl
 
-    document = _json(folder / RECORD)
-    try:
-        _require_record(document)
-    except _DAMAGE:
-        raise damaged(folder / RECORD) from None
-    record_hash = str(document.get("record_hash", ""))
+    document, files = _unsealed(folder, RECORD)
     series: dict[str, tuple[bytes, bytes]] = {}
-    if (folder / SERIES).is_file():
-        try:
-            with open_ordinary(folder / SERIES) as file:
-                frame = pl.read_parquet(file)
-        except (OSError, pl.exceptions.PolarsError) as error:
-            why = reason(error) if isinstance(error, OSError) else first_line(error)
-            raise StoreError(f"{folder / SERIES} cannot be read: {why}.") from None
-        except (Exception, pl.exceptions.PanicException) as error:
-            raise damaged(folder / SERIES, error) from None
-        if dict(frame.schema) != {"series": pl.String, "time_s": pl.Float64, "value": pl.Float64}:
-            raise damaged(folder / SERIES)
-        for part in frame.partition_by("series", maintain_order=True):
+    if SERIES in files:
+        for part in _rows(folder / SERIES).partition_by("series", maintain_order=True):
             times, values = (part[c].to_numpy().astype("<f8") for c in ("time_s", "value"))
             series[part["series"][0]] = (np.ascontiguousarray(times).tobytes(), np.ascontiguousarray(values).tobytes())
-    return Record(json.dumps(document, ensure_ascii=False), record_hash, series)
+    return Record(json.dumps(document, ensure_ascii=False), document["record_hash"], series)

@@ -11,7 +11,7 @@ from ..errors import UsageError
 
 
 class Sender:
-    """The sending end of a connection: the object that runs use. Whoever calls is its application and the other end.
+    """The sending end of a connection: the object that runs use. The caller is its application and the other end.
 
     >>> import evenflow as ef
     >>> tcp = ef.sender("rfc", "newreno", mss=1000)

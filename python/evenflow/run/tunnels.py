@@ -1,4 +1,4 @@
-"""What tunnels do to congestion marks, by the rules of RFC 6040, RFC 3168, RFC 4301 and Zhang et al. 2011."""
+"""Congestion marks through tunnels, by RFC 6040, RFC 3168, RFC 4301 and Zhang et al. 2011."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FROM = {
 
 
 class Rules(TypedDict):
-    """What the two ends of a tunnel do. Fields are `Not-ECT`, `ECT(0)`, `ECT(1)`, `CE`."""
+    """The two ends of a tunnel. Fields are `Not-ECT`, `ECT(0)`, `ECT(1)`, `CE`."""
 
     ingress: dict[str, str]
     """The outer field, by the packet's own."""

@@ -1,4 +1,4 @@
-"""What of a scenario takes memory, and which change of one value would make it fit, by the engine's own estimate."""
+"""The memory of series, and single values with which a scenario fits into memory, by the engine's lower bound."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from . import paths
 if TYPE_CHECKING:
     from .scenario import Scenario
 
-LEVERS = ("duration", "rate", "users", "flows", "limit", "every")
+LEVERS = ("duration", "users", "flows", "every")
 """Keys whose values memory follows; of `every` it follows the inverse."""
 MOST_NAMED = 3
 MOST_TRIED = 40
@@ -23,7 +23,7 @@ _QUANTITY = re.compile(r"([0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)( ?[A-Za
 
 
 def series_bytes(scenario: Scenario) -> int:
-    """What of the estimate is for the series that are recorded."""
+    """The part of the bound for recorded series."""
     record = scenario.get("record") if "record" in scenario.tree else {}
     if not isinstance(record, dict) or not record.get("series"):
         return 0
@@ -32,14 +32,14 @@ def series_bytes(scenario: Scenario) -> int:
 
 
 def needed(scenario: Scenario, copies: int) -> int:
-    """The engine's estimate, and so many copies of the series beside it."""
+    """The engine's bound, and so many copies of the series in addition."""
     return int(scenario.core.memory_bytes) + (copies * series_bytes(scenario) if copies else 0)
 
 
 def that_fit(scenario: Scenario, copies: int, free: int) -> list[str]:
     """Single values with which a scenario would fit into so much memory, as they are written; [] if no one suffices.
 
-    Each is tried on the estimate (`needed`), not computed by proportion.
+    Each is tried on the bound (`needed`), not computed by proportion.
     """
     until = time.monotonic() + PATIENCE_S
     wanted = free / needed(scenario, copies)

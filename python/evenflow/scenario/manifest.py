@@ -20,9 +20,10 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..errors import nearest
+from ..reading import read_whole
 from . import paths
 
 SUFFIX = ".mpd"
@@ -126,19 +127,19 @@ def _put(table: dict[str, Any], film: Film, name: str) -> list[tuple[str, str]]:
     errors = []
     if film.chunk_s is None:
         if "chunk" not in table:
-            why = f"is needed: {name} addresses whole files and does not say how long a chunk is."
+            why = f"is needed: {name} addresses whole files without a chunk length."
             errors.append(("chunk", why))
     elif "chunk" in table:
-        errors.append(("chunk", f"{name} says that a chunk lasts {film.chunk_s:g} s; leave it out."))
+        errors.append(("chunk", f"{name} sets chunks of {film.chunk_s:g} s; remove chunk."))
     else:
         table["chunk"] = f"{film.chunk_s!r} s"
     own = _TIME.fullmatch(table["length"]) if isinstance(table.get("length"), str) else None
     if own is not None and float(own[1]) * _UNITS_S[own[2]] > film.length_s * (1 + 1e-9):
-        errors.append(("length", f"{name} has {film.length_s:g} s; a length of your own cuts the film, no more."))
+        errors.append(("length", f"{name} has {film.length_s:g} s; `length` can only shorten the film."))
     table.setdefault("length", f"{film.length_s!r} s")
     if film.sizes_bytes is not None:
         if "sizes" in table:
-            errors.append(("sizes", f"{name} says them; leave them out."))
+            errors.append(("sizes", f"{name} has the sizes; remove them."))
         table["sizes"] = [[f"{size} B" for size in row] for row in film.sizes_bytes]
     return errors
 
@@ -220,8 +221,6 @@ def _length(mpd: ElementTree.Element, periods: Sequence[ElementTree.Element], wr
 
 
 def _text(file: Path) -> bytes:
-    from ..run.files import read_whole
-
     try:
         return read_whole(file, MOST_BYTES)
     except FileNotFoundError:
@@ -271,6 +270,18 @@ def _name(element: ElementTree.Element) -> str:
 
 def _children(element: ElementTree.Element, name: str) -> list[ElementTree.Element]:
     return element.findall(f"{{{_NAMESPACE}}}{name}")
+
+
+Tables: TypeAlias = "dict[str, list[ElementTree.Element]]"
+
+
+def _tables(element: ElementTree.Element) -> Tables:
+    """An element's children by name, read once: an adaptation set may have very many representations."""
+    found: Tables = {}
+    for child in element:
+        if child.tag.startswith(f"{{{_NAMESPACE}}}"):
+            found.setdefault(_name(child), []).append(child)
+    return found
 
 
 def _seconds(text: str | None, what: str) -> float | None:
@@ -332,7 +343,9 @@ def _film(period: ElementTree.Element, chosen: ElementTree.Element, length: floa
     levels: list[tuple[int, str, _Segments]] = []
     known: list[tuple[int, str]] = []
     wrong: dict[str, list[str]] = {}
-    """By reason whose it is: what an adaptation set says is wrong for all of its representations."""
+    """Representations by reason: an error of the adaptation set is one of all its representations."""
+    above = [_tables(period), _tables(chosen)]
+    inherited: dict[Any, _Segments | NotUnderstood] = {}
     for n, one in enumerate(_children(chosen, "Representation")):
         name, reasons = one.get("id", str(n)), []
         if one.get("dependencyId"):
@@ -341,7 +354,7 @@ def _film(period: ElementTree.Element, chosen: ElementTree.Element, length: floa
         if not reasons:
             known.append((bandwidth, name))
         try:
-            levels.append((bandwidth, name, _segments([period, chosen, one], length)))
+            levels.append((bandwidth, name, _segments([*above, _tables(one)], length, inherited)))
         except NotUnderstood as error:
             reasons += error.reasons
         for reason in reasons:
@@ -395,13 +408,15 @@ class _Segments:
 _ADDRESSING = ("SegmentTemplate", "SegmentList", "SegmentBase")
 
 
-def _segments(above: Sequence[ElementTree.Element], length: float) -> _Segments:
-    """How a representation is cut: what is said at its period, its adaptation set and itself, the innermost winning.
+def _segments(above: Sequence[Tables], length: float, known: dict[Any, _Segments | NotUnderstood]) -> _Segments:
+    """Segments of a representation, from the tables of its period, its adaptation set and itself; the last one wins.
 
-    Where `length` is not a number, what hangs on it is not looked at.
+    Args:
+        length: of the film; where it is not a number, checks that depend on it are left out.
+        known: results by table, so that a long table shared by many representations is read once.
     """
-    kind = next((name for one in reversed(above) for name in _ADDRESSING if _children(one, name)), None)
-    if kind is None and any(_children(one, "BaseURL") for one in above):
+    kind = next((name for one in reversed(above) for name in _ADDRESSING if name in one), None)
+    if kind is None and any("BaseURL" in one for one in above):
         kind = "SegmentBase"
     if kind is None:
         raise NotUnderstood(
@@ -409,10 +424,25 @@ def _segments(above: Sequence[ElementTree.Element], length: float) -> _Segments:
         )
     if kind == "SegmentBase":
         return _Segments(None, None, length)
-    tables = [table for one in above for table in _children(one, kind)]
+    tables = [table for one in above for table in one.get(kind, ())]
     said = {name: value for table in tables for name, value in table.attrib.items()}
     if "{http://www.w3.org/1999/xlink}href" in said:
         raise NotUnderstood(f"its {kind} is in another file (xlink), which is not fetched.")
+    full = tuple(table for table in tables if len(table))
+    key = (kind, tuple(sorted(said.items())), full)
+    if key not in known:
+        try:
+            known[key] = _cut(kind, said, full, length)
+        except NotUnderstood as error:
+            known[key] = error
+    found = known[key]
+    if isinstance(found, NotUnderstood):
+        raise found
+    return found
+
+
+def _cut(kind: str, said: Mapping[str, str], tables: Sequence[ElementTree.Element], length: float) -> _Segments:
+    """Segments by the attributes and the contents of tables of one kind."""
     timeline = next((t for table in reversed(tables) for t in _children(table, "SegmentTimeline")), None)
     urls = next((found for table in reversed(tables) if (found := _children(table, "SegmentURL"))), [])
     wrong: list[str] = []

@@ -5,7 +5,6 @@ A segment with a dot or another unusual character is quoted as in TOML; `[n]` pi
 
 from __future__ import annotations
 
-import copy
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
@@ -112,6 +111,13 @@ def render(path: Sequence[str | int]) -> str:
     return "".join(parts)
 
 
+def copied(value: Any) -> Any:
+    """A deep copy of tables and lists; other values are immutable, or not valid in a scenario."""
+    if isinstance(value, dict):
+        return {name: copied(item) for name, item in value.items()}
+    return [copied(item) for item in value] if isinstance(value, list) else value
+
+
 def get(tree: Any, path: Path) -> Any:
     """The value at a path. KeyError where there is none."""
     for segment in path:
@@ -144,12 +150,12 @@ def assign(tree: dict[str, Any], path: Path, value: Any) -> None:
         last = depth == len(path) - 1
         if isinstance(segment, str) and isinstance(here, dict):
             if last:
-                here[segment] = copy.deepcopy(value)
+                here[segment] = copied(value)
                 return
             here = here.setdefault(segment, {})
         elif isinstance(segment, int) and isinstance(here, list) and segment < len(here):
             if last:
-                here[segment] = copy.deepcopy(value)
+                here[segment] = copied(value)
                 return
             here = here[segment]
         else:

@@ -6,12 +6,8 @@ errors together.
 
 from __future__ import annotations
 
-import copy
-import datetime
 import json
-import math
 import os
-import re
 import stat
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import EvenflowError, ScenarioError, UsageError
 from . import control_groups, paths
+from .decoding import decode, is_json, is_text, why_odd
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -82,7 +79,7 @@ class Scenario:
     @property
     def tree(self) -> dict[str, Any]:
         """A copy of the tree: changing it changes nothing here."""
-        return copy.deepcopy(self._tree)
+        return {name: paths.copied(value) for name, value in self._tree.items()}
 
     @property
     def title(self) -> str:
@@ -95,7 +92,7 @@ class Scenario:
 
         KeyError where there is none (a default not written out has no place in the tree).
         """
-        return copy.deepcopy(paths.get(self._tree, paths.parse(path)))
+        return paths.copied(paths.get(self._tree, paths.parse(path)))
 
     def set(self, path: str, value: Any) -> Scenario:
         """A copy with one value replaced; tables on the way are made as needed.
@@ -207,9 +204,9 @@ class Scenario:
             series: names of series, with `*`, or their last segments; default: all, or what tells most.
             width, height: inches, kept exactly.
         """
-        from ..run.recording import figure_of_a_run
+        from ..show import methods
 
-        return figure_of_a_run(self, seed, (series,) if isinstance(series, str) else tuple(series), width, height)
+        return methods.plot_scenario(self, seed, series, width, height)
 
     def written_out(self) -> Scenario:
         """The scenario with the numbers of other files that it names, manifests of videos, in their place.
@@ -253,7 +250,7 @@ class Scenario:
         try:
             outline = Outline(self)
         except ScenarioError as error:
-            return html_table(title, ("", "what is wrong"), [[path, message] for path, message in error.errors])
+            return html_table(title, ("", "error"), [[path, message] for path, message in error.errors])
         rows = [
             [
                 way.name if way.forward else f"{way.name}, reverse",
@@ -281,94 +278,6 @@ class Scenario:
     def __setstate__(self, state: tuple[dict[str, Any], str | None]) -> None:
         self._tree, self.source = state
         self._core = None
-
-
-def decode(tree: Mapping[str, Any], source: str | None = None) -> tuple[_core.Scenario | None, list[tuple[str, str]]]:
-    """Validate a tree in the core: the scenario, or every error.
-
-    What TOML can write but JSON cannot (NaN, infinity, dates) is refused here with the path it has in the file, and so
-    are manifests of videos, which are relative to `source`, that are not understood.
-    """
-    from .. import _core
-    from .manifest import written_out
-
-    tree, unread = written_out(tree, source)
-    refused: list[tuple[str, str]] = [(paths.render(path), message) for path, message in unread]
-    clean = dict(tree)
-    clean.pop("sweep", None)
-    text = _json(clean)
-    if text is None:
-        clean = copy.deepcopy(clean)
-        for path, value in [(path, value) for path, value in paths.leaves(clean) if not is_json(value)]:
-            refused.append((paths.render(path), why_odd(value)))
-            paths.assign(clean, path, None)
-        text = json.dumps(clean, ensure_ascii=False, allow_nan=False)
-    try:
-        found = _core.Scenario(text)
-    except UnicodeEncodeError:
-        return None, refused + [(paths.render(path), "the key is not UTF-8 text.") for path in odd_keys(clean)]
-    except _core.ScenarioError as error:
-        places = {path for path, _ in refused}
-        return None, refused + [(path, message) for path, message in error.errors if path not in places]
-    return (None, refused) if refused else (found, [])
-
-
-def _json(tree: Mapping[str, Any]) -> str | None:
-    """The tree as JSON text; None if a value may be odd, which only a look at each of them can tell."""
-    try:
-        text = json.dumps(tree, ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError):
-        return None
-    return text if is_text(text) and not _HUGE.search(text) else None
-
-
-_HUGE = re.compile(r"\d{300}")
-"""Digits of numbers that may be beyond `_LARGEST`."""
-
-
-def is_json(value: Any) -> bool:
-    """Whether a value that is neither table nor list is one that a scenario can have."""
-    if isinstance(value, str):
-        return is_text(value)
-    if isinstance(value, int):
-        return abs(value) <= _LARGEST
-    return value is None or (isinstance(value, float) and math.isfinite(value))
-
-
-def is_text(text: str) -> bool:
-    """Whether a text can be written as UTF-8: what a shell hands over need not be."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def odd_keys(tree: Any, above: paths.Path = ()) -> list[paths.Path]:
-    """Paths of keys that are not UTF-8 text."""
-    if isinstance(tree, Mapping):
-        own = [(*above, name) for name in tree if not is_text(name)]
-        return own + [path for name, value in tree.items() for path in odd_keys(value, (*above, name))]
-    if isinstance(tree, list):
-        return [path for index, value in enumerate(tree) for path in odd_keys(value, (*above, index))]
-    return []
-
-
-_LARGEST = 2**1023
-"""Whole numbers beyond have no floating-point number near."""
-
-
-def why_odd(value: Any) -> str:
-    """Why a value is none that a scenario can have."""
-    if isinstance(value, str):
-        return "is not UTF-8 text."
-    if isinstance(value, int):
-        return f"a whole number of {value.bit_length():,} bits is beyond all that anything here can have."
-    if isinstance(value, float):
-        return f"{value} is not a number anything here can have."
-    if isinstance(value, (datetime.date, datetime.time)):
-        return "a date or time of day; durations are written like “15 s”."
-    return f"a {type(value).__name__} has no place in a scenario."
 
 
 def _hash(value: Any) -> int:
@@ -425,9 +334,9 @@ def _read(path: Path) -> bytes:
             os.set_blocking(descriptor, True)
         data = file.read(LARGEST_FILE + 1)
     if len(data) > LARGEST_FILE:
-        raise ScenarioError([("", f"is longer than {LARGEST_FILE >> 20} MiB; no scenario is.")])
+        raise ScenarioError([("", f"is longer than {LARGEST_FILE >> 20} MiB, the largest scenario file.")])
     if is_pipe and not data:
-        raise ScenarioError([("", "is a pipe that nobody writes to; a scenario is one TOML file.")])
+        raise ScenarioError([("", "is an empty pipe; a scenario is one TOML file.")])
     return data
 
 
@@ -524,14 +433,14 @@ STORED = 1
 
 
 def require_memory(scenario: Scenario, at_once: int = 1, *, copies: int = 0) -> None:
-    """Refuse runs that would not fit into memory.
+    """Refuse runs that need more memory than is free, by a lower bound. Runs have a limit of their own.
 
     Args:
         at_once: runs at the same time.
         copies: of the series beside them, of one run at a time, as they are kept or written: `WRITTEN`, `STORED`.
 
     Raises:
-        EvenflowError: says what it would need, what there is, and what would fit.
+        EvenflowError: with the bound, the free memory, and values that would fit.
     """
     from .fitting import needed, that_fit
 
@@ -551,15 +460,12 @@ def require_bytes(
     if fits >= 1:
         advice = f"Use --jobs {fits}."
     elif values := what_fits(free):
-        advice = f"By the same estimate it would fit with {', or '.join(values)}; or use a machine with more memory."
+        advice = f"It would fit with {', or '.join(values)}; or use a machine with more memory."
     else:
-        advice = (
-            "Use fewer users or flows, limits of queues, lower rates, a longer interval of series or a shorter "
-            "duration, or a machine with more memory."
-        )
+        advice = "Use fewer users or flows, a longer interval of series, a shorter duration, or more memory."
     beside = f", {gib(more)} of it for series while they are written" if more > need * (1 if one else at_once) else ""
     raise EvenflowError(
-        f"{'One run' if one else f'{at_once} runs at once'} of this scenario would need about "
+        f"{'One run' if one else f'{at_once} runs at once'} of this scenario would need at least "
         f"{gib(need * (1 if one else at_once) + more)} of memory{beside}; {gib(free)} are free here. {advice}"
     )
 

@@ -117,7 +117,7 @@ def _too_many(points: int) -> str:
 
 def _odd(sweep: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Values that no scenario can have (dates, numbers that are none), at their places."""
-    from .scenario import is_json, odd_keys, why_odd
+    from .decoding import is_json, odd_keys, why_odd
 
     wrong = [(paths.render(path), "the key is not UTF-8 text.") for path in odd_keys(sweep, ("sweep",))]
     odd = [(path, value) for path, value in paths.leaves(sweep, ("sweep",)) if not is_json(value)]
@@ -313,7 +313,7 @@ def _build(
     scenario: Scenario, tree: dict[str, Any], axes: list[_Axis], pinned: Mapping[paths.Path, Any], done: Expansion
 ) -> None:
     """All combinations; every point is validated and its errors are shown at the swept value that caused them."""
-    from .scenario import decode
+    from .decoding import decode
 
     bare = scenario.without_sweep()
     own = set(decode(tree, scenario.source)[1]) if axes else set()

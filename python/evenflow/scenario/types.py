@@ -138,14 +138,14 @@ class Codel(Table):
     Source: RFC 8289.
 
     Attributes:
-        target: Acceptable standing delay. (duration; default: 5 ms; more than 0)
-        interval: How long packets must have waited longer than the target before one is dropped, and the first gap
-            between drops. (duration; default: 100 ms; at least 0.000001)
-        max_packet: Where no more than this waits behind a packet, it is not dropped. (bytes; default: 1500 B; at
-            least 1, at most 65535)
-        ecn: Whether ECN-capable packets are marked instead of dropped. (flag; default: true)
-        ce_threshold: Every ECN-capable packet that has waited longer than this is marked, whatever `ecn` says.
-            (duration; default: absent: off; at least 0)
+        target: Acceptable queueing delay. (duration; default: 5 ms; more than 0)
+        interval: Time above the target before the first drop, and the first interval between drops. (duration;
+            default: 100 ms; at least 0.000001)
+        max_packet: No drop while at most this waits behind the packet. (bytes; default: 1500 B; at least 1, at most
+            65535)
+        ecn: Mark ECN-capable packets instead of dropping them. (flag; default: true)
+        ce_threshold: Mark every ECN-capable packet that waited longer, whatever `ecn` is. (duration; default: absent:
+            off; at least 0)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
             time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
             sfq; more than 0)
@@ -179,10 +179,10 @@ class ConstantProbability(Table):
         probability: Of each packet, independently. (number; default: required; at least 0, at most 1)
         class_probability: That of each traffic class that crosses the link. (number per class; default: absent: the
             same for all; at least 0, at most 1)
-        action: What becomes of a packet that is picked: dropped; marked if it is ECN-capable, else dropped; marked if
-            it is ECN-capable, else let pass; or, where the queue knows re-ECN, marked if it is ECN-capable or a
-            credit (FNE), else dropped. The last is allowed only where credits are rate-limited (draft-briscoe-conex-
-            re-ecn-tcp-04 section 5.3). (one of drop, mark, mark-everything, mark-re-ecn; default: mark-everything)
+        action: What happens to a picked packet. `drop`: dropped. `mark`: marked if ECN-capable, else dropped. `mark-
+            everything`: marked if ECN-capable, else accepted. `mark-re-ecn`: marked if ECN-capable or a re-ECN credit
+            (FNE), else dropped; only where credits are rate-limited (draft-briscoe-conex-re-ecn-tcp-04 section 5.3).
+            (one of drop, mark, mark-everything, mark-re-ecn; default: mark-everything)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
             time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
             sfq; more than 0)
@@ -214,9 +214,8 @@ class Csfq(Table):
     Attributes:
         memory: Averaging constant of the aggregate rates (K_alpha). (duration; default: 100 ms; more than 0)
         interval: Window of the fair-rate estimate (K_c). (duration; default: 100 ms; more than 0)
-        capacity: What the link is believed to carry. (rate; default: absent: the link's rate at the start; more than
-            0)
-        q_threshold: A shorter queue means the link is not congested (second amendment). (packets; default: 12
+        capacity: The link capacity it assumes. (rate; default: absent: the link's rate at the start; more than 0)
+        q_threshold: Below this queue length the link is not congested (second amendment). (packets; default: 12
             packets; at least 0)
         q_min: Below this queue length no packet is dropped at random. (packets; default: 0 packets; at least 0)
         form: Which description of the algorithm is followed. (one of ns2, paper; default: ns2)
@@ -251,8 +250,8 @@ class DropPreference(Table):
     Source: draft-briscoe-conex-re-ecn-tcp-04 section 5.3; Zhang et al. 2011 section III.B, step 5.
 
     Attributes:
-        step: Preference k, 1 to 4, is dropped from k times so many waiting packets on. (packets; default: 10 packets;
-            more than 0)
+        step: A packet of preference k, 1 to 4, is dropped once k times so many packets wait. (packets; default: 10
+            packets; more than 0)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
             time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
             sfq; more than 0)
@@ -305,14 +304,14 @@ class FqCodel(Table):
     Source: RFC 8290.
 
     Attributes:
-        target: Acceptable standing delay. (duration; default: 5 ms; more than 0)
-        interval: How long packets must have waited longer than the target before one is dropped, and the first gap
-            between drops. (duration; default: 100 ms; at least 0.000001)
-        max_packet: Where no more than this waits behind a packet, it is not dropped. (bytes; default: 1500 B; at
-            least 1, at most 65535)
-        ecn: Whether ECN-capable packets are marked instead of dropped. (flag; default: true)
-        ce_threshold: Every ECN-capable packet that has waited longer than this is marked, whatever `ecn` says.
-            (duration; default: absent: off; at least 0)
+        target: Acceptable queueing delay. (duration; default: 5 ms; more than 0)
+        interval: Time above the target before the first drop, and the first interval between drops. (duration;
+            default: 100 ms; at least 0.000001)
+        max_packet: No drop while at most this waits behind the packet. (bytes; default: 1500 B; at least 1, at most
+            65535)
+        ecn: Mark ECN-capable packets instead of dropping them. (flag; default: true)
+        ce_threshold: Mark every ECN-capable packet that waited longer, whatever `ecn` is. (duration; default: absent:
+            off; at least 0)
         flows: Queues to which flows are hashed. (whole number; default: 1024; at least 1, at most 65536)
         quantum: Bytes per round. (bytes; default: 1514 B; at least 1)
         drop_batch: Most packets that leave at once when the buffer is full; never more than half of their queue.
@@ -360,10 +359,10 @@ class LoadBased(Table):
             (one of arrivals, departures; default: arrivals)
         window: One interval after the other, or an interval that slides on by a tenth of itself. (one of fixed,
             sliding; default: fixed)
-        action: What becomes of a packet that is picked: dropped; marked if it is ECN-capable, else dropped; marked if
-            it is ECN-capable, else let pass; or, where the queue knows re-ECN, marked if it is ECN-capable or a
-            credit (FNE), else dropped. The last is allowed only where credits are rate-limited (draft-briscoe-conex-
-            re-ecn-tcp-04 section 5.3). (one of drop, mark, mark-everything, mark-re-ecn; default: mark-everything)
+        action: What happens to a picked packet. `drop`: dropped. `mark`: marked if ECN-capable, else dropped. `mark-
+            everything`: marked if ECN-capable, else accepted. `mark-re-ecn`: marked if ECN-capable or a re-ECN credit
+            (FNE), else dropped; only where credits are rate-limited (draft-briscoe-conex-re-ecn-tcp-04 section 5.3).
+            (one of drop, mark, mark-everything, mark-re-ecn; default: mark-everything)
         capacity: Rate that is a load of 1. (rate; default: absent: the link's rate at the start; more than 0)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
             time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
@@ -397,10 +396,10 @@ class Pie(Table):
     Source: RFC 8033.
 
     Attributes:
-        target: Queueing delay at rest (QDELAY_REF). (duration; default: 15 ms; more than 0)
+        target: Queueing delay in equilibrium (QDELAY_REF). (duration; default: 15 ms; more than 0)
         period: Time between updates of the probability (T_UPDATE). (duration; default: 15 ms; at least 0.000001)
-        alpha: Weight of the distance from the target, 1/s. (number; default: 0.125; at least 0)
-        beta: Weight of the change since the last update, 1/s. (number; default: 1.25; at least 0)
+        alpha: Gain of the distance from the target, 1/s. (number; default: 0.125; at least 0)
+        beta: Gain of the change since the last update, 1/s. (number; default: 1.25; at least 0)
         max_burst: For how long nothing is dropped early after a time without congestion (MAX_BURST). (duration;
             default: 150 ms; at least 0)
         mean_packet: Where no more than twice this waits, nothing is dropped early. (bytes; default: 1024 B; at least
@@ -452,15 +451,15 @@ class Red(Table):
     Source: Floyd and Jacobson, IEEE/ACM ToN 1993; gentle: Floyd 2000; ECN: RFC 3168 sections 5 and 7.
 
     Attributes:
-        variant: Which program's RED: a preset of all settings that are not given. (one of ns2, ns3, linux, floyd;
-            default: ns2)
-        action: What becomes of a packet that is picked: dropped; marked if it is ECN-capable, else dropped; marked if
-            it is ECN-capable, else let pass (Linux: nodrop); or as mark, where a credit of re-ECN (FNE) counts as
-            ECN-capable (draft-briscoe-conex-re-ecn-tcp-04 section 5.3, allowed where credits are rate-limited). (one
-            of drop, mark, mark-everything, mark-re-ecn; default: drop)
-        min_threshold: Average queue length below which nothing is picked. Thresholds in bytes mean that queue and
-            average are in bytes. (packets or bytes; default: absent: a third of max_threshold; without that, 5
-            packets (linux: of mean size, in bytes); more than 0)
+        variant: The program that is reproduced: a preset of all settings that are not given. (one of ns2, ns3, linux,
+            floyd; default: ns2)
+        action: What happens to a picked packet. `drop`: dropped. `mark`: marked if ECN-capable, else dropped. `mark-
+            everything`: marked if ECN-capable, else accepted (Linux: nodrop). `mark-re-ecn`: marked if ECN-capable or
+            a re-ECN credit (FNE), else dropped; only where credits are rate-limited (draft-briscoe-conex-re-ecn-
+            tcp-04 section 5.3). (one of drop, mark, mark-everything, mark-re-ecn; default: drop)
+        min_threshold: Average queue length below which nothing is picked. Thresholds in bytes mean queue and average
+            in bytes. (packets or bytes; default: absent: a third of max_threshold; without that, 5 packets (linux: of
+            mean size, in bytes); more than 0)
         max_threshold: Average queue length at which the probability is max_probability. (packets or bytes; default:
             absent: three times min_threshold; without that, 15 packets (linux: of mean size, in bytes); more than 0)
         max_probability: Probability at max_threshold (ns-2: 1 / linterm_; ns-3: 1 / LInterm; tc: probability).
@@ -480,8 +479,8 @@ class Red(Table):
         spread: How gaps between picks are spread when the base probability is p: uniform between 1/p and 2/p (ns-2's
             wait_), uniform between 1 and 1/p, or geometric with mean 1/p. At small p the share of packets picked is
             2p/3, 2p and p. (one of ns2, floyd, bernoulli; default: absent: the variant's)
-        draw: Whether a random number is drawn for each packet that is judged or once for each gap between picks. (one
-            of packet, interval; default: absent: the variant's)
+        draw: Draw a random number for each judged packet, or once for each gap between picks. (one of packet,
+            interval; default: absent: the variant's)
         crossing: The first packet after the average has crossed min_threshold upwards: passes and counts, passes and
             does not count, or is judged. (one of exempt-counted, exempt, judged; default: absent: the variant's)
         after_forced: What picking every packet does to the count: it starts again, it goes on, or the next packet
@@ -489,8 +488,8 @@ class Red(Table):
             variant's)
         limit_restarts: A packet that finds the buffer full starts the count again. (flag; default: absent: the
             variant's)
-        spare_short_queue: Nothing is picked by the average while at most one packet (in bytes: one byte) waits.
-            (flag; default: absent: the variant's)
+        spare_short_queue: The average picks nothing while at most one packet (in bytes: one byte) waits. (flag;
+            default: absent: the variant's)
         size_scaling: Large packets are likelier to be picked: not at all; by size over mean_packet after spreading,
             with a count of bytes over mean_packet; by size over max_packet before spreading. (one of none, mean,
             maximum; default: absent: the variant's)
@@ -501,11 +500,11 @@ class Red(Table):
         idle: What time without work does to the average: as if packets of mean size had found an empty queue, a whole
             number of them and the arriving one, or a fractional number instead of the arriving one; or Linux's table
             of halvings. (one of whole, exact, table; default: absent: the variant's)
-        idle_factor: Idle time counts this many times less. (number; default: absent: the variant's; more than 0)
+        idle_factor: Divisor of the idle time. (number; default: absent: the variant's; more than 0)
         arithmetic: Real numbers, or Linux's whole ones: bytes, and as many binary places for the average as the
             weight asks for. (one of real, fixed; default: absent: the variant's)
-        capacity: What the link is believed to carry, for idle times and the automatic weight. (rate; default: absent:
-            the link's rate at the start; more than 0)
+        capacity: The link capacity it assumes, for idle times and the automatic weight. (rate; default: absent: the
+            link's rate at the start; more than 0)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
             time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
             sfq; more than 0)
@@ -562,10 +561,10 @@ class Rem(Table):
         period: Time between updates of the price. (duration; default: 2 ms; at least 0.000001)
         mean_packet: Size of the packets in which load and capacity are counted; at rest it does not matter. (bytes;
             default: 1000 B; at least 1, at most 65535)
-        action: What becomes of a packet that is picked: dropped; marked if it is ECN-capable, else dropped; marked if
-            it is ECN-capable, else let pass; or, where the queue knows re-ECN, marked if it is ECN-capable or a
-            credit (FNE), else dropped. The last is allowed only where credits are rate-limited (draft-briscoe-conex-
-            re-ecn-tcp-04 section 5.3). (one of drop, mark, mark-everything, mark-re-ecn; default: mark-everything)
+        action: What happens to a picked packet. `drop`: dropped. `mark`: marked if ECN-capable, else dropped. `mark-
+            everything`: marked if ECN-capable, else accepted. `mark-re-ecn`: marked if ECN-capable or a re-ECN credit
+            (FNE), else dropped; only where credits are rate-limited (draft-briscoe-conex-re-ecn-tcp-04 section 5.3).
+            (one of drop, mark, mark-everything, mark-re-ecn; default: mark-everything)
         capacity: What the link is believed to carry. (rate; default: absent: the link's rate at the start; more than
             0)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
@@ -608,10 +607,10 @@ class VirtualQueue(Table):
         buffer_factor: Room of the virtual queue over `buffer`. (number; default: 0.95; more than 0, at most 1)
         buffer: Room of the queue that the virtual one imitates. In packets, the one in virtual transmission counts
             with the part that is left of it. (packets or bytes; default: 30 packets; more than 0)
-        action: What becomes of a packet that is picked: dropped; marked if it is ECN-capable, else dropped; marked if
-            it is ECN-capable, else let pass; or, where the queue knows re-ECN, marked if it is ECN-capable or a
-            credit (FNE), else dropped. The last is allowed only where credits are rate-limited (draft-briscoe-conex-
-            re-ecn-tcp-04 section 5.3). (one of drop, mark, mark-everything, mark-re-ecn; default: mark-everything)
+        action: What happens to a picked packet. `drop`: dropped. `mark`: marked if ECN-capable, else dropped. `mark-
+            everything`: marked if ECN-capable, else accepted. `mark-re-ecn`: marked if ECN-capable or a re-ECN credit
+            (FNE), else dropped; only where credits are rate-limited (draft-briscoe-conex-re-ecn-tcp-04 section 5.3).
+            (one of drop, mark, mark-everything, mark-re-ecn; default: mark-everything)
         capacity: What rate_factor is multiplied with. (rate; default: absent: the link's rate at the start; more than
             0)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
@@ -697,8 +696,8 @@ class Drr(Table):
     Attributes:
         per: By what packets are sorted into queues. (one of class, user, flow; default: user)
         quantum: Bytes per turn for weight 1. (bytes; default: 1500 B; at least 1)
-        overflow: Who goes when the buffer is full: the last packet of the longest queue, or the arriving one. (one of
-            longest, arriving; default: longest)
+        overflow: Which packet is dropped when the buffer is full: the last of the longest queue, or the arriving one.
+            (one of longest, arriving; default: longest)
     """
 
     KIND: ClassVar[str | None] = "drr"
@@ -718,12 +717,12 @@ class Sfq(Table):
     Source: McKenney, INFOCOM 1990; Linux 3.2, sch_sfq.
 
     Attributes:
-        per: What is hashed. (one of flow, user; default: flow)
+        per: By what packets are hashed. (one of flow, user; default: flow)
         quantum: Bytes per turn; they and each packet are rounded up to a multiple of 8. (bytes; default: 1514 B; at
             least 1)
         divisor: Slots to which flows are hashed. (whole number; default: 1024; at least 1, at most 65536)
-        perturb: Time between changes of the hash, which may bring a flow's packets out of order. (duration; default:
-            absent: never; at least 0.001)
+        perturb: Time between changes of the hash. A change can reorder packets of a flow. (duration; default: absent:
+            never; at least 0.001)
     """
 
     KIND: ClassVar[str | None] = "sfq"
@@ -746,13 +745,13 @@ class Htb(Table):
     Source: Linux 3.2, sch_htb; Devera, HTB manual, 2002.
 
     Attributes:
-        per: Whose a leaf is: a traffic class's of that name, or one is made of each for every user or flow. (one of
-            class, user, flow; default: class)
+        per: Owner of a leaf: the traffic class of the same name, or each user or flow, whose leaf is made of `each`.
+            (one of class, user, flow; default: class)
         classes: Classes by name. With per = "class" those without others below them are leaves and have the names of
             traffic classes. (htb-class tables by name; default: absent: none: leaves are roots)
-        each: The leaf of each user or flow. Its rate and quantum are scaled by the user's weight. (htb-class table;
-            default: absent: for per = "class")
-        r2q: Rate in bytes a second over quantum in bytes, where a class has none. (number; default: 10; more than 0)
+        each: The leaf of each user or flow. The user's weight scales its rate and quantum. (htb-class table; default:
+            absent: for per = "class")
+        r2q: Rate in bytes/s over quantum in bytes, for a class without a quantum. (number; default: 10; more than 0)
         arithmetic: Real numbers, or Linux 3.2's whole ones: ticks of 64 ns, packets in cells of 8 bytes (larger for a
             larger mtu), costs in whole microseconds. (one of real, ticks; default: real)
     """
@@ -776,15 +775,14 @@ class Tbf(Table):
     Source: RFC 2215 section 3.6, RFC 2212; Linux 3.2, sch_tbf; tc-tbf(8).
 
     Attributes:
-        rate: How fast tokens come. (rate, or { steps = [[time, value], …] }; default: required; at least 1)
-        burst: Tokens that the bucket holds; at first it is full. (bytes, or { steps = [[time, value], …] }; default:
-            required; at least 1)
-        peak_rate: How fast a burst may leave, more than rate: a second bucket, of mtu bytes. (rate, or { steps =
+        rate: Token rate. (rate, or { steps = [[time, value], …] }; default: required; at least 1)
+        burst: Size of the bucket; it starts full. (bytes, or { steps = [[time, value], …] }; default: required; at
+            least 1)
+        peak_rate: How fast a burst may leave: a second bucket, of mtu bytes. Must exceed rate. (rate, or { steps =
             [[time, value], …] }; default: absent: bursts leave at the link's rate; at least 1)
-        mtu: Tokens that the second bucket holds; without peak_rate it means nothing. (bytes; default: 1514 B; at
-            least 1, at most 65535)
-        latency: In place of a limit: the longest that a packet may wait, so that rate * latency + burst bytes may.
-            (duration; default: absent: the queue's limit holds; more than 0)
+        mtu: Size of the second bucket; unused without peak_rate. (bytes; default: 1514 B; at least 1, at most 65535)
+        latency: Instead of a limit: the longest waiting time. It allows rate * latency + burst bytes. (duration;
+            default: absent: the queue's limit holds; more than 0)
         arithmetic: Real numbers, or Linux 3.2's whole ones: ticks of 64 ns, packets in cells of 8 bytes (larger for a
             larger mtu), costs in whole microseconds. (one of real, ticks; default: real)
     """
@@ -808,12 +806,12 @@ class ActivityMeter(Table):
     Source: Menth and Zeitler 2018, section III-B, equations 1 to 5.
 
     Attributes:
-        memory: Memory of the rate meter (M_AM); should exceed that of the averager. (duration; default: 3 s; more
+        memory: Memory of the rate meter (M_AM). It should exceed that of the averager. (duration; default: 3 s; more
             than 0)
-        reference_rate: Rate at which the activity is zero (R_r); users share in proportion to it. The group's weight
-            multiplies it. (rate; default: 10 kbit/s; more than 0)
-        accounting: How many times a byte of each class counts (a_PHB). (number per class; default: absent: every
-            class counts once; more than 0)
+        reference_rate: Rate of activity zero (R_r). Users share in proportion to it; the group's weight multiplies
+            it. (rate; default: 10 kbit/s; more than 0)
+        accounting: Factor of the bytes of each class (a_PHB). (number per class; default: absent: every class counts
+            once; more than 0)
         start: When the measurement begins (t0). (one of run, first-packet; default: run)
         per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
         peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
@@ -852,44 +850,45 @@ class Auditor(Table):
             its credit and the allowance; then all its packets that declare nothing are picked (strict), those that
             are CE(-1) (negative-only), or a share (1 - rho) p - h of them (paper). These see marks alone. (one of
             balance, ratio, paper, strict, negative-only; default: balance)
-        audit: What counts as congestion: congestion marks, losses, or both. Losses are seen of TCP segments alone.
-            (one of both, ecn, loss; default: both)
-        allowance: Congestion that may stay undeclared; whether it is packets or bytes says what is counted. (packets
-            or bytes; default: 3 packets; at least 0)
+        audit: What counts as congestion: marks, losses, or both. Losses are seen of TCP segments only. (one of both,
+            ecn, loss; default: both)
+        allowance: Congestion that may stay undeclared. Its unit, packets or bytes, is the unit of all accounts.
+            (packets or bytes; default: 3 packets; at least 0)
         limit: The debt at which all packets of a flow are picked; for rule balance. (packets or bytes; default:
             absent: 10 packets, or 15 kB; more than 0)
-        delay: How late a report may be: what was met since is not held against a flow yet. (duration; default:
-            absent: none with balance, where credit covers the round trip; required with the other rules; at least 0)
-        losses: From what losses are inferred: from sequence numbers that stay missing, or from those that come again.
-            (one of gaps, retransmissions; default: gaps)
-        reordering: Packets from beyond a gap after which what is missing is lost, not late. (whole number; default:
-            3; at least 1, at most 1000)
-        order: By what an original that comes late is told from what was sent again. By its timestamp: what was sent
-            again has a later one than the first packet from beyond the gap, and was lost; so was what nobody has sent
-            again within repair. Or by nothing: what reordering packets have overtaken is lost at once. (one of
+        delay: How late a report may be: congestion met since is not counted yet. (duration; default: absent: none
+            with balance, where credit covers the round trip; required with the other rules; at least 0)
+        losses: How losses are inferred: from missing sequence numbers, or from retransmitted ones. (one of gaps,
+            retransmissions; default: gaps)
+        reordering: Packets beyond a gap after which missing data is lost, not late. (whole number; default: 3; at
+            least 1, at most 1000)
+        order: How a late original is distinguished from a retransmission. timestamps: a retransmission has a later
+            timestamp than the first packet beyond the gap, so the original was lost; data that is not repaired within
+            repair was lost too. count: data that reordering packets have overtaken is lost at once. (one of
             timestamps, count; default: timestamps)
         reordering_window: For how long an original may be late. What comes later counts as sent again, whatever its
             timestamp. (duration; default: absent: 100 ms with order = "timestamps"; at least 0)
         repair: How long what is missing may stay so before it is lost, sent again or not. (duration; default: absent:
             3 s with order = "timestamps"; at least 0)
-        action: What is done to packets that are picked: drop, hold, or give them a traffic class. (one of drop,
-            delay, class; default: drop)
-        hold: How long picked packets wait; those of the same flow behind them wait with them. (duration; default:
-            absent: 100 ms with action = "delay"; more than 0)
-        own_drops: Whether what it drops is congestion that the flow has met. Its sender takes it for such and reports
-            it. (one of free, counted; default: free)
+        action: What happens to picked packets: they are dropped, held, or get a traffic class. (one of drop, delay,
+            class; default: drop)
+        hold: How long picked packets wait; packets of the same flow behind them wait too. (duration; default: absent:
+            100 ms with action = "delay"; more than 0)
+        own_drops: Whether the auditor's own drops count as congestion that the flow met. Its sender reports them as
+            such. (one of free, counted; default: free)
         class_: The traffic class that packets get with the action of that name. (a name; default: absent: required
             beside action = "class")
-        strangers: Whether flows that have declared nothing yet, not even credit, have an account each, or one for all
-            of them. (one of own, together; default: own)
-        encoding: How packets declare congestion: by a code for reports and one for credit, or by three bits, for
-            losses, marks and credit, each of which counts the whole packet. (one of ipv4, ipv6; default: ipv4)
-        weight: Of the newest packet in the averages of rule ratio. (number; default: 0.01; more than 0, at most 1)
+        strangers: Whether flows that declared nothing yet, not even credit, have an account each, or one for all of
+            them. (one of own, together; default: own)
+        encoding: How packets declare congestion: one code for reports and one for credit, or three bits, for losses,
+            marks and credit. Each bit counts the whole packet. (one of ipv4, ipv6; default: ipv4)
+        weight: Weight of the newest packet in the averages of rule ratio. (number; default: 0.01; more than 0, at
+            most 1)
         cancelled: Whether a report that met congestion is in the averages of rule ratio as both, or as neither. What
             is not audited is met by none. (one of counted, left-out; default: absent: left-out with rule ratio)
         rho: The share rho of rule paper. (number; default: absent: the share of reports that it sees, with rule
             paper; at least 0, at most 1)
-        idle: How long it remembers a silent flow. (duration; default: 60 s; more than 0)
+        idle: How long a silent flow is remembered. (duration; default: 60 s; more than 0)
         per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
         peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
             can, on the same path. (text; default: absent: none, or the stage that names this one)
@@ -942,14 +941,14 @@ class BandwidthManager(Table):
             or MPD file; default: absent: shares are equal; at least 1)
         margin: Times which a level's bitrate is given. (number; default: 1.1; more than 0, at most 1000000)
         session: A session is a user with open connections, or each connection. (one of user, flow; default: user)
-        ceil: What a session may have with what others leave; its share at the least. (rate; default: absent: its
-            share: it never borrows; at least 1)
+        idle: A session ends that has been silent for so long; its next packet opens it anew. (duration; default: 120
+            s; more than 0)
+        ceil: Maximum rate of a session with borrowed tokens; at least its share. (rate; default: absent: its share:
+            it never borrows; at least 1)
         burst: Depth of the buckets of a session's rate and ceiling. (bytes; default: absent: what comes in a tick,
             and a packet, as tc has it; at least 1)
         change: Whether classes are changed in place, or those of all open sessions deleted, with what waits, and made
             anew. (one of keep, replace; default: keep)
-        idle: A session ends that has been silent for so long; its next packet opens it anew. (duration; default: 120
-            s; more than 0)
         per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
         peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
             can, on the same path. (text; default: absent: none, or the stage that names this one)
@@ -964,10 +963,10 @@ class BandwidthManager(Table):
     ladder: Sequence[str] | str | None = None
     margin: Number | None = None
     session: Literal["user", "flow"] | None = None
+    idle: Quantity | None = None
     ceil: Quantity | None = None
     burst: Quantity | None = None
     change: Literal["keep", "replace"] | None = None
-    idle: Quantity | None = None
     per: str | None = None
     peer: str | None = None
     controls: str | None = None
@@ -1044,46 +1043,48 @@ class CongestionPolicer(Table):
     draft-briscoe-conex-re-ecn-motiv-03, appendix B (tcp-rate, rate-bytes, volume).
 
     Attributes:
-        rate: How fast tokens come: congestion in packets or in bits a second, for all flows of the user together.
-            (rate or packet rate; default: absent: required with the rules bucket and volume; more than 0)
-        depth: Tokens that the bucket holds, packets or bytes as the rate; bytes with rule rate-bytes. (packets or
-            bytes; default: absent: required but with rule tcp-rate; more than 0)
-        rule: How congestion is charged. bucket: one for all of a user's reports, with a drop function (ConEx). Of re-
-            ECN: tcp-rate: a flow is paid a second a second, and pays for each report the time that TCP would have
-            needed since the last one. rate-bytes: it is paid bytes at TCP's rate, and pays each packet. volume: a
-            user pays the bytes of reports and credit. (one of bucket, tcp-rate, rate-bytes, volume; default: bucket)
+        rate: Token rate: allowed congestion in packets or bits per second, for all flows of the user together. (rate
+            or packet rate; default: absent: required with the rules bucket and volume; more than 0)
+        depth: Size of the bucket, in packets or bytes as the rate; in bytes with rule rate-bytes. (packets or bytes;
+            default: absent: required but with rule tcp-rate; more than 0)
+        rule: How congestion is charged. bucket: one bucket for all reports of a user, with a drop function (ConEx).
+            Of re-ECN: tcp-rate: a flow is paid a second per second and pays for each report the time that TCP would
+            have needed since the last one. rate-bytes: it is paid bytes at TCP's rate and pays for each packet.
+            volume: a user pays the bytes of reports and credit. (one of bucket, tcp-rate, rate-bytes, volume;
+            default: bucket)
         harshness: The share of packets that is dropped, by the level: strict: all from 0 on; mild, soft: a share that
             rises from 0 at level 0 to all at a debt of a tenth of the depth, or of the depth. (one of strict, mild,
             soft; default: mild)
-        charge: Whether a report is charged when it arrives, or only if it goes on unharmed. (one of arrival, pass;
-            default: arrival)
-        floor: How deep the debt may become: without end, or to where everything is dropped. (one of none, end;
+        charge: Whether a report is charged when it arrives, or only if it passes. (one of arrival, pass; default:
+            arrival)
+        floor: How deep the debt may become: unlimited, or to where all packets are dropped. (one of none, end;
             default: none)
-        level: The share of the bucket that is full at first. (number; default: 1; at least 0, at most 1)
-        action: What is done to packets that are picked: drop, give them a traffic class, or mark them (what cannot be
-            marked is dropped). With re-ECN's rules also: drop the packet alone that takes the level below zero (drop-
-            one, as drop is there); all while it is below; block all from then on; drop the share that goes beyond
-            TCP's rate while it is below. class and mark pick all while it is below. (one of drop, class, mark, drop-
-            one, drop-while-empty, block, probability; default: drop)
+        level: Initial fill of the bucket, as a share. (number; default: 1; at least 0, at most 1)
+        action: What happens to picked packets. drop; class: a new traffic class; mark: marked, or dropped where that
+            is impossible. With the rules of re-ECN also: drop-one (the meaning of drop there): the packet that takes
+            the level below zero; drop-while-empty: all packets while it is below; block: all from then on;
+            probability: the share beyond TCP's rate while it is below. class and mark pick all while it is below.
+            (one of drop, class, mark, drop-one, drop-while-empty, block, probability; default: drop)
         class_: The traffic class that packets get with the action of that name. (a name; default: absent: required
             beside action = "class")
         credit: Whether Credit costs as much as a report. (one of free, charged; default: free)
         cancelled: What 11 with RE = 0 is, on a policer behind a queue that marks: a report that met congestion, which
             is charged, or a marked packet of RFC 3168, which is not ConEx. (one of charged, free; default: charged)
-        legacy: Whether packets that are not ConEx go on untouched, or are picked like the user's others; they cost
-            nothing. (one of pass, police; default: pass)
-        encoding: How packets declare congestion: by a code for reports and one for credit, or by three bits, for
-            losses, marks and credit, each of which counts the whole packet. (one of ipv4, ipv6; default: ipv4)
+        legacy: Whether packets that are not ConEx pass, or are picked like others of the user; they cost nothing.
+            (one of pass, police; default: pass)
+        encoding: How packets declare congestion: one code for reports and one for credit, or three bits, for losses,
+            marks and credit. Each bit counts the whole packet. (one of ipv4, ipv6; default: ipv4)
         scope: Whose a bucket is: each flow's, each user's, or one for all who cross a copy of the stage: with per =
             "group" or "5 users" a customer is so many users. (one of flow, user, customer; default: absent: flow with
             the rules by rate, user with volume)
-        factor: What a flow may have in proportion to TCP, r. (number; default: absent: 1 with the rules by rate; more
-            than 0)
+        factor: Share of a flow in proportion to TCP, r. (number; default: absent: 1 with the rules by rate; more than
+            0)
         k: The constant of TCP's rate, k s / (T sqrt(p)). (number; default: absent: 1.2247, the root of 3/2, with the
             rules by rate; more than 0)
-        start: Seconds in a flow's bucket at first. (duration; default: absent: 20 s with rule tcp-rate; at least 0)
-        most: Seconds that a bucket holds, and how deep its debt may become. (duration; default: absent: 400 s with
-            rule tcp-rate; more than 0)
+        start: Initial fill of the bucket of a flow, in seconds. (duration; default: absent: 20 s with rule tcp-rate;
+            at least 0)
+        most: Size of the bucket in seconds, and maximum debt. (duration; default: absent: 400 s with rule tcp-rate;
+            more than 0)
         event_merge: Charge once a round trip: further reports in it count as packets, and are paid with the next one.
             (flag; default: absent: true with rule tcp-rate)
         rtt: T of TCP's rate; with rtt_from what holds until that is known. (duration; default: absent: 1 s until it
@@ -1094,14 +1095,14 @@ class CongestionPolicer(Table):
             handshake)
         credit_rate: Tokens a second of a second bucket, for credit (FNE) alone; with rule volume. (rate or packet
             rate; default: absent: no second bucket; more than 0)
-        credit_depth: Tokens that the second bucket holds. (packets or bytes; default: absent: required beside
-            credit_rate; more than 0)
+        credit_depth: Size of the second bucket. (packets or bytes; default: absent: required beside credit_rate; more
+            than 0)
         block_for: How long the owner of a bucket is blocked. (duration; default: absent: for ever, with action block;
             more than 0)
         strangers: Whether flows whose first packet is no credit share one bucket, or have one each. (one of together,
             own; default: absent: together with re-ECN's rules, by flow)
-        idle: How long it remembers a silent flow. (duration; default: absent: 60 s with re-ECN's rules, by flow; more
-            than 0)
+        idle: How long a silent flow is remembered. (duration; default: absent: 60 s with re-ECN's rules, by flow;
+            more than 0)
         per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
         peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
             can, on the same path. (text; default: absent: none, or the stage that names this one)
@@ -1160,8 +1161,8 @@ class CongestionReporter(Table):
         list: Whether reports list the numbers of what was marked or lost, 4 B each, so that the peer knows whose it
             was. (flag; default: true)
         size: Bytes of a report without its list. (bytes; default: 48 B; at least 1, at most 1500)
-        loss: The share of reports that get lost, besides those that queues and links lose. (number; default: 0; at
-            least 0, at most 1)
+        loss: The share of reports that get lost, in addition to those that queues and links lose. (number; default:
+            0; at least 0, at most 1)
         reordering: How many numbers on a missing one is lost, not late. (whole number; default: 3; at least 1, at
             most 1000)
         per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
@@ -1218,12 +1219,12 @@ class FairActivityMeter(Table):
     Source: Menth and Zeitler 2018, section III-E.
 
     Attributes:
-        memory: Memory of the rate meter (M_AM); should exceed that of the averager. (duration; default: 3 s; more
+        memory: Memory of the rate meter (M_AM). It should exceed that of the averager. (duration; default: 3 s; more
             than 0)
-        reference_rate: Rate at which the activity is zero (R_r); users share in proportion to it. The group's weight
-            multiplies it. (rate; default: 10 kbit/s; more than 0)
-        accounting: How many times a byte of each class counts (a_PHB). (number per class; default: absent: every
-            class counts once; more than 0)
+        reference_rate: Rate of activity zero (R_r). Users share in proportion to it; the group's weight multiplies
+            it. (rate; default: 10 kbit/s; more than 0)
+        accounting: Factor of the bytes of each class (a_PHB). (number per class; default: absent: every class counts
+            once; more than 0)
         start: When the measurement begins (t0). (one of run, first-packet; default: run)
         per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
         peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
@@ -1256,7 +1257,7 @@ class Policer(Table):
     Attributes:
         rate: The committed rate, CIR, in bits or packets a second; bursts count bytes or packets accordingly. (rate
             or packet rate; default: required; more than 0)
-        burst: The committed burst, CBS: what its bucket holds; at first all are full. (packets or bytes; default:
+        burst: The committed burst, CBS: the size of its bucket. All buckets start full. (packets or bytes; default:
             required; at least 1)
         excess_burst: The excess burst, EBS: a second bucket, filled by what finds no room in the first. (packets or
             bytes; default: absent: no yellow; at least 1)
@@ -1264,9 +1265,9 @@ class Policer(Table):
             (rate or packet rate; default: absent: a single rate; more than 0)
         peak_burst: The peak burst, PBS: what the bucket of the peak rate holds. (packets or bytes; default: absent:
             required beside peak_rate; at least 1)
-        green: What becomes of green packets: pass, drop, or the traffic class that they get. (a name; default: pass)
-        yellow: The same of yellow ones. (a name; default: pass)
-        red: The same of red ones. (a name; default: drop)
+        green: What happens to green packets: pass, drop, or the traffic class that they get. (a name; default: pass)
+        yellow: The same for yellow packets. (a name; default: pass)
+        red: The same for red packets. (a name; default: drop)
         precoloured_yellow: Traffic classes of packets that arrive yellow and so never become green. (list of names;
             default: absent: none)
         precoloured_red: Traffic classes of packets that arrive red and stay so. (list of names; default: absent:
@@ -1332,16 +1333,16 @@ class Rewriter(Table):
     Source: RFC 3168 section 18; RFC 7323 section 2.2.
 
     Attributes:
-        ecn: The ECN codepoint of every packet from here on; "not-ect" clears the field. (one of not-ect, ect1, ect0,
-            ce; default: absent: stays)
-        ecn_map: Instead of ecn: what becomes of each codepoint, as in { ce = "ect0" }, which erases marks. (ecn-map
-            table; default: absent: all stay)
-        re: The RE flag of every packet from here on; false clears it. (flag; default: absent: stays)
-        class_: The traffic class of every packet from here on. (a name; default: absent: stays)
+        ecn: The new ECN codepoint of every packet; "not-ect" clears the field. (one of not-ect, ect1, ect0, ce;
+            default: absent: stays)
+        ecn_map: Instead of ecn: the new codepoint of each codepoint. { ce = "ect0" } erases marks. (ecn-map table;
+            default: absent: all stay)
+        re: The new RE flag of every packet; false clears it. (flag; default: absent: stays)
+        class_: The new traffic class of every packet. (a name; default: absent: stays)
         window: The receive window of every TCP segment that has one, in whole units of its scale, at least one.
             (bytes; default: absent: stays; more than 0)
-        max_window: Instead of window: the most that a receive window may be; smaller ones stay. (bytes; default:
-            absent: stays; more than 0)
+        max_window: Instead of window: the maximum receive window; smaller ones stay. (bytes; default: absent: stays;
+            more than 0)
         of_class: Only packets of these classes are changed. (list of names; default: absent: all)
         direction: In which direction packets are changed. (one of forward, reverse, both; default: both)
         from_: Packets before this instant of the run are not changed. (duration; default: 0 s; at least 0)
@@ -1383,18 +1384,17 @@ class Shaper(Table):
     Source: RFC 2215 section 3.6, RFC 2475 section 2.3.3.3; tc-tbf(8).
 
     Attributes:
-        rate: How fast tokens come. (rate; default: required; at least 1)
-        burst: Tokens that the bucket holds; at first it is full. (bytes; default: required; at least 1)
-        peak_rate: How fast a burst may leave, more than rate: a second bucket, of mtu bytes. (rate; default: absent:
-            bursts leave at the link's rate; at least 1)
-        mtu: Tokens that the second bucket holds; without peak_rate it means nothing. (bytes; default: 1514 B; at
-            least 1, at most 65535)
-        limit: How much may wait; what arrives beyond it is dropped. (packets or bytes; default: absent: any number;
-            at least 1)
-        latency: In place of a limit: the longest that a packet may wait, so that rate * latency + burst bytes may.
-            (duration; default: absent: limit holds; more than 0)
+        rate: Token rate. (rate; default: required; at least 1)
+        burst: Size of the bucket; it starts full. (bytes; default: required; at least 1)
+        peak_rate: How fast a burst may leave: a second bucket, of mtu bytes. Must exceed rate. (rate; default:
+            absent: bursts leave at the link's rate; at least 1)
+        mtu: Size of the second bucket; unused without peak_rate. (bytes; default: 1514 B; at least 1, at most 65535)
+        latency: Instead of a limit: the longest waiting time. It allows rate * latency + burst bytes. (duration;
+            default: absent: the queue's limit holds; more than 0)
         arithmetic: Real numbers, or Linux 3.2's whole ones: ticks of 64 ns, packets in cells of 8 bytes (larger for a
             larger mtu), costs in whole microseconds. (one of real, ticks; default: real)
+        limit: Maximum backlog; packets beyond it are dropped. (packets or bytes; default: absent: any number; at
+            least 1)
         per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
         peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
             can, on the same path. (text; default: absent: none, or the stage that names this one)
@@ -1408,9 +1408,9 @@ class Shaper(Table):
     burst: Quantity
     peak_rate: Quantity | None = None
     mtu: Quantity | None = None
-    limit: Quantity | None = None
     latency: Quantity | None = None
     arithmetic: Literal["real", "ticks"] | None = None
+    limit: Quantity | None = None
     per: str | None = None
     peer: str | None = None
     controls: str | None = None
@@ -1509,16 +1509,17 @@ class WindowTuner(Table):
             or MPD file; default: absent: shares are equal; at least 1)
         margin: Times which a level's bitrate is given. (number; default: 1.1; more than 0, at most 1000000)
         session: A session is a user with open connections, or each connection. (one of user, flow; default: user)
+        idle: A session ends that has been silent for so long; its next packet opens it anew. (duration; default: 120
+            s; more than 0)
         round_trip: How the round trip is measured: from the opener's SYN to its next ACK; from each request to the
             first ACK of what answers it; or by the server's timestamps that this ACK echoes. The handshake's holds
             until there is another. (one of handshake, request, timestamps; default: request)
-        tick: A tick of the server's timestamp clock, for round_trip = "timestamps". (duration; default: 4 ms; more
-            than 0)
+        tick: Tick of the server's timestamp clock, for round_trip = "timestamps". (duration; default: 4 ms; more than
+            0)
         rounding: To what a window is rounded: whole segments, of the largest that has passed, or none: the unit of
             its field, down. (one of none, floor, nearest, ceil; default: none)
-        rewrites: Which segments: all that acknowledge, or those without data. (one of acks, pure-acks; default: acks)
-        idle: A session ends that has been silent for so long; its next packet opens it anew. (duration; default: 120
-            s; more than 0)
+        rewrites: Which segments are rewritten: all ACKs, or those without data. (one of acks, pure-acks; default:
+            acks)
         per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
         peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
             can, on the same path. (text; default: absent: none, or the stage that names this one)
@@ -1533,11 +1534,11 @@ class WindowTuner(Table):
     ladder: Sequence[str] | str | None = None
     margin: Number | None = None
     session: Literal["user", "flow"] | None = None
+    idle: Quantity | None = None
     round_trip: Literal["handshake", "request", "timestamps"] | None = None
     tick: Quantity | None = None
     rounding: Literal["none", "floor", "nearest", "ceil"] | None = None
     rewrites: Literal["acks", "pure-acks"] | None = None
-    idle: Quantity | None = None
     per: str | None = None
     peer: str | None = None
     controls: str | None = None
@@ -2049,10 +2050,8 @@ class Bola(Table):
     Source: Spiteri et al. 2016, equation 8, with V and γ p from two buffer levels as dash.js has them.
 
     Attributes:
-        minimum_buffer: Seconds of video below which the lowest level is asked for. (duration; default: 10 s; more
-            than 0)
-        target_buffer: Seconds of video at which the highest level is as good as none. (duration; default: 30 s; more
-            than 0)
+        minimum_buffer: Buffer below which the lowest level is requested. (duration; default: 10 s; more than 0)
+        target_buffer: Buffer at which the highest level is as good as none. (duration; default: 30 s; more than 0)
     """
 
     KIND: ClassVar[str | None] = "bola"
@@ -2071,23 +2070,20 @@ class Dynamic(Table):
     Source: Spiteri, Sitaraman and Sparacio 2018, section 4; dash.js, AbrController (dynamic strategy).
 
     Attributes:
-        minimum_buffer: Seconds of video below which the lowest level is asked for. (duration; default: 10 s; more
-            than 0)
-        safety: Share of the throughput that is counted on. (number; default: 0.9; more than 0, at most 1)
-        stable_buffer: Seconds of video above which the buffer decides. (duration; default: 12 s; more than 0)
-        target_buffer: Seconds of video at which the highest level is as good as none. (duration; default: 30 s; more
-            than 0)
-        window: Of how many chunks the harmonic mean of the throughput is taken. (whole number; default: 5; at least
-            1, at most 1000)
+        minimum_buffer: Buffer below which the lowest level is requested. (duration; default: 10 s; more than 0)
+        target_buffer: Buffer at which the highest level is as good as none. (duration; default: 30 s; more than 0)
+        window: Chunks in the harmonic mean of the throughput. (whole number; default: 5; at least 1, at most 1000)
+        safety: Share of the throughput that is used. (number; default: 0.9; more than 0, at most 1)
+        stable_buffer: Buffer above which BOLA decides. (duration; default: 12 s; more than 0)
     """
 
     KIND: ClassVar[str | None] = "dynamic"
 
     minimum_buffer: Quantity | None = None
-    safety: Number | None = None
-    stable_buffer: Quantity | None = None
     target_buffer: Quantity | None = None
     window: int | Mapping[str, Any] | None = None
+    safety: Number | None = None
+    stable_buffer: Quantity | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2100,19 +2096,18 @@ class Mpc(Table):
     Source: Yin et al. 2015, section 4 ("MPC").
 
     Attributes:
-        horizon: How many chunks are planned ahead. (whole number; default: 5; at least 1, at most 8)
-        stall_penalty: What a second of stall costs, in kbit/s of quality (μ). (number; default: 3000; at least 0)
-        switch_penalty: What a switch costs, per kbit/s between the levels (λ). (number; default: 1; at least 0)
-        window: Of how many chunks the harmonic mean of the throughput is taken. (whole number; default: 5; at least
-            1, at most 1000)
+        window: Chunks in the harmonic mean of the throughput. (whole number; default: 5; at least 1, at most 1000)
+        horizon: Chunks that are planned ahead. (whole number; default: 5; at least 1, at most 8)
+        stall_penalty: Cost of a second of stall, in kbit/s of quality (μ). (number; default: 3000; at least 0)
+        switch_penalty: Cost of a switch per kbit/s between the levels (λ). (number; default: 1; at least 0)
     """
 
     KIND: ClassVar[str | None] = "mpc"
 
+    window: int | Mapping[str, Any] | None = None
     horizon: int | Mapping[str, Any] | None = None
     stall_penalty: Number | None = None
     switch_penalty: Number | None = None
-    window: int | Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2124,8 +2119,7 @@ class Rate(Table):
     Source: Jiang et al. 2012, section 4.2; Yin et al. 2015, section 7.1 ("RB").
 
     Attributes:
-        window: Of how many chunks the harmonic mean of the throughput is taken. (whole number; default: 5; at least
-            1, at most 1000)
+        window: Chunks in the harmonic mean of the throughput. (whole number; default: 5; at least 1, at most 1000)
     """
 
     KIND: ClassVar[str | None] = "rate"
@@ -2143,19 +2137,18 @@ class RobustMpc(Table):
     Source: Yin et al. 2015, sections 4.3 and 7.1 ("RobustMPC").
 
     Attributes:
-        horizon: How many chunks are planned ahead. (whole number; default: 5; at least 1, at most 8)
-        stall_penalty: What a second of stall costs, in kbit/s of quality (μ). (number; default: 3000; at least 0)
-        switch_penalty: What a switch costs, per kbit/s between the levels (λ). (number; default: 1; at least 0)
-        window: Of how many chunks the harmonic mean of the throughput is taken. (whole number; default: 5; at least
-            1, at most 1000)
+        window: Chunks in the harmonic mean of the throughput. (whole number; default: 5; at least 1, at most 1000)
+        horizon: Chunks that are planned ahead. (whole number; default: 5; at least 1, at most 8)
+        stall_penalty: Cost of a second of stall, in kbit/s of quality (μ). (number; default: 3000; at least 0)
+        switch_penalty: Cost of a switch per kbit/s between the levels (λ). (number; default: 1; at least 0)
     """
 
     KIND: ClassVar[str | None] = "robust-mpc"
 
+    window: int | Mapping[str, Any] | None = None
     horizon: int | Mapping[str, Any] | None = None
     stall_penalty: Number | None = None
     switch_penalty: Number | None = None
-    window: int | Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2181,17 +2174,16 @@ class Cubic(Table):
     Source: RFC 9438.
 
     Attributes:
-        c: C, packets/s^3: how steep the curve is. (number; default: 0.4; more than 0, at most 100)
-        beta: What a congestion event multiplies the window by. (number; default: absent: 0.7, with form linux-2.6.22
+        c: C, packets/s^3: steepness of the curve. (number; default: 0.4; more than 0, at most 100)
+        beta: Factor of the window at a congestion event. (number; default: absent: 0.7, with form linux-2.6.22
             819/1024; more than 0, at most 0.99)
-        fast_convergence: A window that did not regain the last maximum aims lower than where it was. (flag; default:
-            true)
-        reno_friendly: The window grows at least as fast as NewReno's would on average. (flag; default: true)
-        form: The RFC in real numbers, the whole numbers of today's kernel, of Linux 3.2, or of the module that ns-2
-            ships. (one of rfc, linux, linux-3.2, linux-2.6.22; default: absent: linux on linux, linux-3.2 on
+        fast_convergence: A window that did not regain the last maximum aims lower. (flag; default: true)
+        reno_friendly: The window grows at least as fast as NewReno's average. (flag; default: true)
+        form: The RFC in real numbers, or the integer arithmetic of a current kernel, of Linux 3.2, or of the module
+            of ns-2. (one of rfc, linux, linux-3.2, linux-2.6.22; default: absent: linux on linux, linux-3.2 on
             linux3.2, linux-2.6.22 on ns2-linux, else rfc)
-        slow_start: How slow start ends when nothing is lost. (one of standard, hystart, hystart++; default: absent:
-            as the stack says)
+        slow_start: How slow start ends without loss. (one of standard, hystart, hystart++; default: absent: as the
+            stack says)
     """
 
     KIND: ClassVar[str | None] = "cubic"
@@ -2214,8 +2206,8 @@ class Multcp(Table):
     Source: Crowcroft, Oechslin 1998; Siris et al. 2002.
 
     Attributes:
-        react: Whether the marks of a round trip are one congestion event, or each is one (needs a feedback that tells
-            each). (one of once-per-rtt, every-mark; default: once-per-rtt)
+        react: Whether all marks of a round trip are one congestion event, or each mark is one (needs feedback on each
+            mark). (one of once-per-rtt, every-mark; default: once-per-rtt)
         weight: N; not together with the group's weight. (number; default: absent: the group's weight; at least 1, at
             most 1000000)
     """
@@ -2237,20 +2229,19 @@ class Wtp(Table):
 
     Attributes:
         gain: Gain per round trip. (number; default: 0.5; more than 0, at most 1000000)
-        form: Where the weight stands: in the increase, in the decrease, or in both by the two weights below. (one of
+        form: Where the weight is: in the increase, in the decrease, or in both by the two weights below. (one of
             proportional-increase, inverse-decrease, general; default: proportional-increase)
-        increase_weight: What an ACK adds is in proportion to it; with form = "general" only. (number; default:
+        increase_weight: An ACK adds in proportion to it; with form = "general" only. (number; default: absent: as the
+            form says, from the group's weight; more than 0, at most 1000000)
+        decrease_weight: A mark subtracts in inverse proportion to it; with form = "general" only. (number; default:
             absent: as the form says, from the group's weight; more than 0, at most 1000000)
-        decrease_weight: What a mark takes off is in inverse proportion to it; with form = "general" only. (number;
-            default: absent: as the form says, from the group's weight; more than 0, at most 1000000)
-        min_window: Least window. (packets; default: 1 packet; at least 1, at most 1048576)
-        max_window: Largest window. (packets; default: absent: unlimited; at least 1)
-        start: How a connection begins: with the least window, or by slow start until its first mark. After a timeout
-            slow start goes up to the threshold, half of the window, or until a mark, with either. (one of none, slow-
-            start-until-mark; default: none)
-        marked_ack: What an ACK with a mark adds to the window: the increase of any ACK, or none, as RFC 3168 section
-            6.1.2 has it for TCP. With none the mean window is weight * (1 - p) / p in place of weight / p. (one of
-            increase, none; default: increase)
+        min_window: Minimum window. (packets; default: 1 packet; at least 1, at most 1048576)
+        max_window: Maximum window. (packets; default: absent: unlimited; at least 1)
+        start: How a connection begins: with the minimum window, or by slow start until its first mark. After a
+            timeout slow start ends at half of the window or at a mark, with either. (one of none, slow-start-until-
+            mark; default: none)
+        marked_ack: Increase by an ACK with a mark: as by any ACK, or none, as in RFC 3168 section 6.1.2. With none
+            the mean window is weight * (1 - p) / p, not weight / p. (one of increase, none; default: increase)
     """
 
     KIND: ClassVar[str | None] = "wtp"
@@ -2294,12 +2285,12 @@ class Vegas(Table):
     Source: Brakmo, Peterson 1995; Linux.
 
     Attributes:
-        alpha: Fewer in the queue: the window grows. (packets; default: 2 packets; at least 0)
-        beta: More in the queue: the window shrinks. (packets; default: 4 packets; at least 0)
-        gamma: More in the queue: slow start ends. (packets; default: 1 packet; at least 0)
+        alpha: With fewer packets in the queue the window grows. (packets; default: 2 packets; at least 0)
+        beta: With more packets in the queue the window shrinks. (packets; default: 4 packets; at least 0)
+        gamma: With more packets in the queue slow start ends. (packets; default: 1 packet; at least 0)
         slow_start: In which round trips slow start doubles the window. (one of every-round-trip, every-other-round-
             trip; default: absent: every-other-round-trip; on stacks of whole segments every-round-trip)
-        diff_over: What W (RTT - BaseRTT) is divided by for the packets in the queue. (one of rtt, base-rtt; default:
+        diff_over: Divisor of W (RTT - BaseRTT), which gives the packets in the queue. (one of rtt, base-rtt; default:
             absent: rtt; on stacks of whole segments base-rtt)
     """
 
@@ -2323,13 +2314,16 @@ class Illinois(Table):
     Source: Liu, Başar, Srikant 2008; Linux.
 
     Attributes:
-        alpha_max: Packets a round trip with an empty queue. (number; default: 10; more than 0, at most 1000000)
-        alpha_min: Packets a round trip with a full one. (number; default: 0.3; more than 0, at most 1000000)
+        alpha_max: Increase per round trip with an empty queue, packets. (number; default: 10; more than 0, at most
+            1000000)
+        alpha_min: Increase per round trip with a full queue, packets. (number; default: 0.3; more than 0, at most
+            1000000)
         beta_max: Share of the window that a loss takes with a full queue. (number; default: 0.5; more than 0, at most
             0.99)
-        beta_min: Share that it takes with an empty one. (number; default: 0.125; more than 0, at most 0.99)
-        window_threshold: W_thresh: a smaller window moves as NewReno's. (packets; default: 15 packets; at least 0)
-        theta: So many round trips of low delay bring alpha_max back. (whole number; default: 5; at least 1)
+        beta_min: Share of the window that a loss takes with an empty queue. (number; default: 0.125; more than 0, at
+            most 0.99)
+        window_threshold: W_thresh: a smaller window follows NewReno. (packets; default: 15 packets; at least 0)
+        theta: Round trips of low delay after which alpha is alpha_max again. (whole number; default: 5; at least 1)
     """
 
     KIND: ClassVar[str | None] = "illinois"
@@ -2353,17 +2347,17 @@ class Compound(Table):
     Source: Tan, Song, Zhang, Sridharan 2006; draft-sridharan-tcpm-ctcp-02.
 
     Attributes:
-        alpha: Growth of the delay window a round trip: alpha win^k - 1. (number; default: 0.125; more than 0, at most
-            1000000)
+        alpha: Growth of the delay window per round trip: alpha win^k - 1. (number; default: 0.125; more than 0, at
+            most 1000000)
         k: Exponent of that growth. (number; default: 0.75; more than 0, at most 0.99)
         beta: Share of the window that a loss takes. (number; default: 0.5; more than 0, at most 0.99)
-        zeta: Times the queued packets, what the delay window gives up at gamma. (number; default: 1; more than 0, at
-            most 1000000)
-        gamma: Queued packets from which on the delay window gives way; where it is tuned, at first. (packets;
+        zeta: The delay window shrinks by zeta times the queued packets once these reach gamma. (number; default: 1;
+            more than 0, at most 1000000)
+        gamma: Queued packets from which the delay window shrinks; the initial value where it is tuned. (packets;
             default: 30 packets; more than 0)
-        tune_gamma: At a loss, gamma moves a quarter of the way to 3/4 of what NewReno's part had queued; 5 to 30
-            packets. (flag; default: true)
-        low_window: A smaller window has no delay window: it is NewReno's. (packets; default: 38 packets; at least 0)
+        tune_gamma: At a loss, gamma moves by a quarter towards 3/4 of the packets that NewReno's part had queued; 5
+            to 30 packets. (flag; default: true)
+        low_window: A smaller window is NewReno's, without a delay window. (packets; default: 38 packets; at least 0)
     """
 
     KIND: ClassVar[str | None] = "compound"
@@ -2387,17 +2381,19 @@ class Ledbat(Table):
     Source: RFC 6817; Rossi, Testa, Valenti, Muscariello 2010.
 
     Attributes:
-        form: The RFC, or the module for ns-2, whose steps are whole packets. (one of rfc, ns2; default: rfc)
-        target: TARGET: the queueing delay that is aimed at. (duration; default: absent: 100 ms; form ns2: 25 ms; more
-            than 0, at most 0.1)
-        gain: GAIN: packets per round trip without any queueing delay. (number; default: 1; more than 0, at most 1)
-        allowed_increase: ALLOWED_INCREASE: how far the window may be ahead of what was in flight. (packets; default:
-            1 packet; more than 0)
-        min_window: MIN_CWND. (packets; default: absent: 2 packets; form ns2: 1 packet; at least 1, at most 1048576)
-        base_history: BASE_HISTORY: minutes whose least delay is the base; form ns2: those with a sample. (whole
-            number; default: absent: 10; form ns2: 6; at least 1, at most 20)
-        current_filter: CURRENT_FILTER: samples whose least is the present delay; form rfc: those of the last round-
-            trip time. (whole number; default: absent: 4; form ns2: 3; at least 1, at most 20)
+        form: RFC 6817, or the module for ns-2, whose steps are whole packets. (one of rfc, ns2; default: rfc)
+        target: TARGET: the intended queueing delay. (duration; default: absent: 100 ms; form ns2: 25 ms; more than 0,
+            at most 0.1)
+        gain: GAIN: increase in packets per round trip without queueing delay. (number; default: 1; more than 0, at
+            most 1)
+        allowed_increase: ALLOWED_INCREASE: how far the window may exceed the flight size. (packets; default: 1
+            packet; more than 0)
+        min_window: MIN_CWND: minimum window. (packets; default: absent: 2 packets; form ns2: 1 packet; at least 1, at
+            most 1048576)
+        base_history: BASE_HISTORY: minutes whose least delay is the base delay; form ns2: minutes with a sample.
+            (whole number; default: absent: 10; form ns2: 6; at least 1, at most 20)
+        current_filter: CURRENT_FILTER: samples whose least is the current delay; form rfc: those of the last round
+            trip. (whole number; default: absent: 4; form ns2: 3; at least 1, at most 20)
     """
 
     KIND: ClassVar[str | None] = "ledbat"
@@ -2422,8 +2418,8 @@ class Dctcp(Table):
     Source: RFC 8257.
 
     Attributes:
-        gain: Weight of a new share in alpha: g, 1/16. (number; default: 0.0625; more than 0, at most 1)
-        initial_alpha: Its alpha at the start: the first mark halves the window. (number; default: 1; at least 0, at
+        gain: Weight of a new sample in alpha: g, 1/16. (number; default: 0.0625; more than 0, at most 1)
+        initial_alpha: Initial alpha. With 1 the first mark halves the window. (number; default: 1; at least 0, at
             most 1)
     """
 
@@ -2465,8 +2461,6 @@ class Tcp(Table):
             the profile says)
         slow_start_segments: Most segments by which one ACK opens the window in slow start, where bytes are counted.
             (whole number or "unlimited"; default: absent: as the profile says; at least 1)
-        count_acks: Where bytes are not counted: NewReno opens the window by a segment an ACK in slow start, then by
-            one after one ACK more than it has segments, as Linux did. (flag; default: absent: as the profile says)
         byte_counting: NewReno's congestion avoidance counts acknowledged bytes, not ACKs. (flag; default: absent: as
             the profile says)
         whole_bytes: NewReno's steps are whole bytes; otherwise real numbers. (flag; default: absent: as the profile
@@ -2487,10 +2481,6 @@ class Tcp(Table):
             absent: as the profile says)
         window_validation: The window grows only when it was used to the full. (flag; default: absent: as the profile
             says)
-        window_used: When a window counts as used to the full, where window_validation asks. (one of segment, third;
-            default: absent: as the profile says)
-        window_decay: A window that was not used for a timeout without an ACK of new data comes half way down to what
-            was used. (flag; default: absent: as the profile says)
         restart_after_idle: The window after an idle time longer than the retransmission timeout. (one of never,
             initial-window, halving, halving-whole, halving-to-one; default: absent: as the profile says)
         sack: Selective acknowledgement. (flag; default: absent: as the profile says)
@@ -2498,14 +2488,7 @@ class Tcp(Table):
             sack, fack, fack-adaptive, rack; default: absent: as the profile says)
         duplicate_threshold: Duplicate ACKs, or segments reported beyond it, that tell a loss. (whole number; default:
             absent: as the profile says; at least 1)
-        segmentation_offload: New segments leave in bursts of a millisecond at the window's rate, two at least, the
-            last marked PSH; where less is allowed and one left within the last millisecond, they wait. (flag;
-            default: absent: as the profile says)
-        moderation: Reports before a loss is told, and ACKs after a timeout, hold the window to what is in flight and
-            the reordering seen. (flag; default: absent: as the profile says)
         limited_transmit: The first duplicate ACKs let new segments out. (flag; default: absent: as the profile says)
-        limited_transmit_window: Without SACK, limited transmit sends nothing beyond the congestion window and two
-            segments; with SACK what is in flight bounds it. (flag; default: absent: as the profile says)
         partial_ack: Without SACK, what an ACK of new data does in a recovery that it does not end. (one of next-hole,
             ends-recovery; default: absent: as the profile says)
         deflate_at_exit: Without SACK, the window after recovery is at most what is in flight plus a segment (option
@@ -2516,20 +2499,14 @@ class Tcp(Table):
             says)
         tail_loss_probe: A probe where an ACK stays away for two round-trip times. (flag; default: absent: as the
             profile says)
-        f_rto: After a timeout two new segments go first: whether it was needless shows in what answers them. (flag;
-            default: absent: as the profile says)
         undo: A reduction that timestamps or duplicate reports show to be needless is taken back. (flag; default:
             absent: as the profile says)
-        undo_to: What a needless reduction is taken back to. (one of before, twice-threshold; default: absent: as the
-            profile says)
         rtt: Where round-trip samples come from. (one of timestamps, send-times, one-segment; default: absent: as the
             profile says)
         clock_tick: Tick of the clock that timestamps show. (duration; default: absent: as the profile says; more than
             0)
         timer_tick: Timers of the sender go off at whole ticks of this, as a kernel's do; zero: at their time.
             (duration; default: absent: as the profile says; at least 0)
-        timer_wheel: How timers with a tick keep times of many ticks. (one of slots, exact; default: absent: as the
-            profile says)
         rto: How the retransmission timeout follows from the samples. (one of rfc6298, linux, ticks, linux-ticks, any-
             ack; default: absent: as the profile says)
         min_rto: Floor of the retransmission timeout. (duration; default: absent: as the profile says; more than 0)
@@ -2551,19 +2528,10 @@ class Tcp(Table):
             (flag; default: absent: as the profile says)
         ack_every: In-order segments per ACK. (whole number; default: absent: as the profile says; at least 1)
         ack_delay: Longest time an ACK is held back. (duration; default: absent: as the profile says; at least 0)
-        ack_delay_max: An ACK is held back for as long as segments lie apart, as Linux does, from ack_delay to at most
-            this; no more than ack_delay: always ack_delay. (duration; default: absent: as the profile says; at least
-            0)
         quick_acks: So many segments at the start are acknowledged one by one. (whole number; default: absent: as the
             profile says; at least 0)
-        ack_pushed: A segment marked PSH is acknowledged as soon as the application has read it, as Linux does since
-            6.6. (flag; default: absent: as the profile says)
         ack_interactive: An end that answers before its ACK is due holds ACKs back for the data that will carry them,
             as Linux does; so it does with the ACK of a FIN. (flag; default: absent: as the profile says)
-        ack_growing_window: Segments that let the advertised window grow are acknowledged one by one, as Linux does;
-            without it the window is constant. (flag; default: absent: as the profile says)
-        ack_compression: From the fourth segment beyond a hole on, one ACK answers those of a twentieth of the round
-            trip, at most of this time. (duration; default: absent: as the profile says; at least 0)
         cached_ssthresh: The first slow-start threshold in segments, as an earlier connection to the same host left
             it. (whole number or "none"; default: absent: as the profile says; at least 1)
         cached_reordering: The reordering that an earlier connection saw, in segments. (whole number or "none";
@@ -2602,7 +2570,6 @@ class Tcp(Table):
     initial_window: Quantity | None = None
     threshold_from_window: bool | None = None
     slow_start_segments: int | Literal["unlimited"] | None = None
-    count_acks: bool | None = None
     byte_counting: bool | None = None
     whole_bytes: bool | None = None
     whole_segments: bool | None = None
@@ -2612,28 +2579,20 @@ class Tcp(Table):
     slow_start_at_threshold: bool | None = None
     slow_start: Literal["standard", "hystart", "hystart++"] | None = None
     window_validation: bool | None = None
-    window_used: Literal["segment", "third"] | None = None
-    window_decay: bool | None = None
     restart_after_idle: Literal["never", "initial-window", "halving", "halving-whole", "halving-to-one"] | None = None
     sack: bool | None = None
     loss_detection: Literal["duplicate-acks", "sack", "fack", "fack-adaptive", "rack"] | None = None
     duplicate_threshold: int | Mapping[str, Any] | None = None
-    segmentation_offload: bool | None = None
-    moderation: bool | None = None
     limited_transmit: bool | None = None
-    limited_transmit_window: bool | None = None
     partial_ack: Literal["next-hole", "ends-recovery"] | None = None
     deflate_at_exit: bool | None = None
     reduction: Literal["at-once", "prr", "prr-always", "rate-halving", "prr-or-halving"] | None = None
     rescue: bool | None = None
     tail_loss_probe: bool | None = None
-    f_rto: bool | None = None
     undo: bool | None = None
-    undo_to: Literal["before", "twice-threshold"] | None = None
     rtt: Literal["timestamps", "send-times", "one-segment"] | None = None
     clock_tick: Quantity | None = None
     timer_tick: Quantity | None = None
-    timer_wheel: Literal["slots", "exact"] | None = None
     rto: Literal["rfc6298", "linux", "ticks", "linux-ticks", "any-ack"] | None = None
     min_rto: Quantity | None = None
     max_rto: Quantity | None = None
@@ -2647,12 +2606,8 @@ class Tcp(Table):
     timeout_window_once: bool | None = None
     ack_every: int | Mapping[str, Any] | None = None
     ack_delay: Quantity | None = None
-    ack_delay_max: Quantity | None = None
     quick_acks: int | Mapping[str, Any] | None = None
-    ack_pushed: bool | None = None
     ack_interactive: bool | None = None
-    ack_growing_window: bool | None = None
-    ack_compression: Quantity | None = None
     cached_ssthresh: int | Literal["none"] | None = None
     cached_reordering: int | Literal["none"] | None = None
     cached_srtt: Quantity | None = None
@@ -2862,11 +2817,11 @@ class EcnMap(Table):
     Source: docs/scenarios.md.
 
     Attributes:
-        not_ect: What packets become that are not ECN-capable. (one of not-ect, ect1, ect0, ce; default: absent:
-            stays)
-        ect1: What ECT(1) becomes. (one of not-ect, ect1, ect0, ce; default: absent: stays)
-        ect0: What ECT(0) becomes. (one of not-ect, ect1, ect0, ce; default: absent: stays)
-        ce: What congestion marks become. (one of not-ect, ect1, ect0, ce; default: absent: stays)
+        not_ect: The new codepoint of packets that are not ECN-capable. (one of not-ect, ect1, ect0, ce; default:
+            absent: stays)
+        ect1: The new codepoint of ECT(1). (one of not-ect, ect1, ect0, ce; default: absent: stays)
+        ect0: The new codepoint of ECT(0). (one of not-ect, ect1, ect0, ce; default: absent: stays)
+        ce: The new codepoint of congestion marks. (one of not-ect, ect1, ect0, ce; default: absent: stays)
     """
 
     not_ect: Literal["not-ect", "ect1", "ect0", "ce"] | None = None
@@ -2884,24 +2839,23 @@ class HtbClass(Table):
     Source: docs/scenarios.md.
 
     Attributes:
-        parent: The class below which it stands and from which it borrows. (a name; default: absent: nobody lends)
-        rate: What it may always send, whatever others do. (rate, or { steps = [[time, value], …] }; default:
-            required; at least 1)
-        ceil: What it may send at most, with what others lend. (rate, or { steps = [[time, value], …] }; default:
-            absent: rate: it never borrows; at least 1)
-        burst: What the bucket of rate holds; it may be overdrawn by a packet. (bytes, or { steps = [[time, value], …]
-            }; default: absent: 1600 B, and what comes in a nanosecond; at least 1)
-        cburst: The same of ceil. (bytes, or { steps = [[time, value], …] }; default: absent: 1600 B, and what comes
-            in a nanosecond; at least 1)
-        prio: Leaves: smaller ones go first, also when borrowing. (whole number, or { steps = [[time, value], …] };
+        parent: The class above it, from which it borrows. (a name; default: absent: nobody lends)
+        rate: Guaranteed rate. (rate, or { steps = [[time, value], …] }; default: required; at least 1)
+        ceil: Maximum rate, with borrowed tokens. (rate, or { steps = [[time, value], …] }; default: absent: rate: it
+            never borrows; at least 1)
+        burst: Size of the bucket of rate; a packet may overdraw it. (bytes, or { steps = [[time, value], …] };
+            default: absent: 1600 B, and what comes in a nanosecond; at least 1)
+        cburst: Size of the bucket of ceil. (bytes, or { steps = [[time, value], …] }; default: absent: 1600 B, and
+            what comes in a nanosecond; at least 1)
+        prio: Of leaves: smaller ones go first, also when borrowing. (whole number, or { steps = [[time, value], …] };
             default: absent: 0; at least 0, at most 7)
         quantum: Leaves: bytes per turn. Borrowers from one class share in proportion to it. (bytes, or { steps =
             [[time, value], …] }; default: absent: rate / r2q, between 1000 B and 200 kB; at least 1)
-        overhead: What the wire adds to each packet: it costs tokens, and counts for nothing else. (bytes; default:
-            absent: 0 B; at least 0, at most 65535)
-        mpu: A packet, with its overhead, costs the tokens of so many bytes at least. In ticks, of cells. (bytes;
-            default: absent: 0 B; at least 0, at most 65535)
-        leaf: Leaves: the queue. (htb-leaf table; default: absent: a FIFO of 1000 packets)
+        overhead: Bytes that the wire adds to each packet; they cost tokens only. (bytes; default: absent: 0 B; at
+            least 0, at most 65535)
+        mpu: Minimum cost of a packet with its overhead. In ticks, of cells. (bytes; default: absent: 0 B; at least 0,
+            at most 65535)
+        leaf: Of leaves: the queue. (htb-leaf table; default: absent: a FIFO of 1000 packets)
     """
 
     parent: str | None = None
@@ -2937,15 +2891,16 @@ class HtbLeaf(Table):
         perturb: Time between changes of the hash, of sfq. (duration; default: absent: never; at least 0.001)
         flows: Queues to which fq-codel hashes flows. (whole number; default: absent: 1024 with fq-codel; at least 1,
             at most 65536)
-        target: Acceptable standing delay. (duration; default: absent: 5 ms with codel and fq-codel; more than 0)
-        interval: How long packets must have waited longer than the target before one is dropped, and the first gap
-            between drops. (duration; default: absent: 100 ms with codel and fq-codel; at least 0.000001)
-        max_packet: Where no more than this waits behind a packet, it is not dropped. (bytes; default: absent: 1500 B
-            with codel and fq-codel; at least 1, at most 65535)
-        ecn: Whether ECN-capable packets are marked instead of dropped. (flag; default: absent: true with codel and
-            fq-codel)
-        ce_threshold: Every ECN-capable packet that has waited longer than this is marked, whatever `ecn` says.
-            (duration; default: absent: off; at least 0)
+        target: Of codel and fq-codel: acceptable queueing delay. (duration; default: absent: 5 ms with codel and fq-
+            codel; more than 0)
+        interval: Of codel and fq-codel: time above the target before the first drop. (duration; default: absent: 100
+            ms with codel and fq-codel; at least 0.000001)
+        max_packet: Of codel and fq-codel: no drop while at most this waits behind the packet. (bytes; default:
+            absent: 1500 B with codel and fq-codel; at least 1, at most 65535)
+        ecn: Of codel and fq-codel: mark ECN-capable packets instead of dropping them. (flag; default: absent: true
+            with codel and fq-codel)
+        ce_threshold: Of codel and fq-codel: mark every ECN-capable packet that waited longer. (duration; default:
+            absent: off; at least 0)
     """
 
     kind: Literal["fifo", "sfq", "codel", "fq-codel"] | None = None

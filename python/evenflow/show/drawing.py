@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 
-    from .pictures import Line, Panel, Picture
+    from .picture import Line, Mark, Panel, Picture, Scale
 
 NARROW = 4.6
 """Inches: a narrower figure has one column of panels and its legends above or below the data."""
@@ -39,6 +39,8 @@ SHADE = 0.18
 
 def draw(picture: Picture, width: float | None = None, height: float | None = None) -> Figure:
     """A picture as a figure of exactly this size in inches; without a height, one that suits."""
+    if width is None and height is None and picture.size is not None:
+        width = picture.size[0]
     wide = WIDTH if width is None else width
     columns = picture.columns if picture.faceted or wide > NARROW else 1
     fits = max(1, int(wide / LEAST_COLUMN))
@@ -50,7 +52,11 @@ def draw(picture: Picture, width: float | None = None, height: float | None = No
             )
         columns = fits
     rows = math.ceil(len(picture.panels) / columns)
-    tall = height if height is not None else sum(_row_height(picture, r, columns, wide) for r in range(rows))
+    tall = height if height is not None else 0.0
+    if height is None and picture.size is not None:
+        tall = picture.size[1]
+    if not tall:
+        tall = sum(_row_height(picture, r, columns, wide) for r in range(rows))
     made, fit = _fitted(picture, wide, tall, rows, columns)
     below = made.legends[0] if made.legends else None
     if below is not None and height is None and getattr(made, "_legend_below", False):
@@ -83,7 +89,7 @@ def _row_height(picture: Picture, row: int, columns: int, width: float) -> float
         many = max((len(p.lines) for p in panels), default=1)
         above = 0.17 * many if width <= NARROW and picture.own_legends else 0.0
         return max(1.55, 0.4 + 0.16 * many) + above if picture.own_legends else 1.9
-    if any(p.categories for p in panels) and picture.kind == "interval":
+    if any(p.categories and (p.kind or picture.kind) == "interval" for p in panels):
         return max(1.2, 0.75 + max(_rows(p) for p in panels))
     return min(2.9, max(2.2, 0.75 * width / columns))
 
@@ -122,7 +128,8 @@ def _drawn(picture: Picture, width: float, height: float, rows: int, columns: in
             spare.remove()
         for number, (ax, panel) in enumerate(zip(axes, picture.panels, strict=False)):
             first, last = number % columns == 0, number + columns >= len(picture.panels)
-            _PAINTERS[picture.kind](ax, panel, picture)
+            _PAINTERS[panel.kind or picture.kind](ax, panel, picture)
+            _compared(ax, panel)
             _titles(ax, panel, picture, first=first, last=last, top=number < columns or columns < picture.columns)
         _legends(made, axes[: len(picture.panels)], picture, width)
         _wrap_titles(made)
@@ -132,7 +139,8 @@ def _drawn(picture: Picture, width: float, height: float, rows: int, columns: in
 
 def _shared_names(picture: Picture) -> Any:
     """Panels side by side with the same names on the vertical axis show them once."""
-    return "row" if picture.kind == "interval" and any(p.categories for p in picture.panels) else False
+    names = [p.categories for p in picture.panels if p.categories and (p.kind or picture.kind) == "interval"]
+    return "row" if len(names) == len(picture.panels) and all(it == names[0] for it in names) else False
 
 
 def _titles(ax: Axes, panel: Panel, picture: Picture, *, first: bool, last: bool, top: bool) -> None:
@@ -144,7 +152,7 @@ def _titles(ax: Axes, panel: Panel, picture: Picture, *, first: bool, last: bool
             x = x.replace(panel.x.words, f"{panel.x.words} of {panel.link}", 1)
         else:
             y = y.replace(panel.y.words, f"{panel.y.words} of {panel.link}", 1)
-    if picture.kind == "interval" and panel.categories:
+    if (panel.kind or picture.kind) == "interval" and panel.categories:
         x, y = y, x
     if picture.kind == "timeline" and picture.warmup_s > 0 and picture.columns < 3:
         x = f"{x}, warm-up shaded"
@@ -189,10 +197,16 @@ def _limits(ax: Axes, panel: Panel) -> None:
     """From 0 where the data come near it; otherwise where the data are, so that differences can be seen."""
     import numpy as np
 
+    sideways = _sideways(panel) and _is_dots(ax)
+    scale = panel.x_scale if sideways else panel.y_scale
+    if scale is not None and scale.log and not scale.linear:
+        return
     every = [line.lo for line in panel.lines] + [line.hi for line in panel.lines] + [line.y for line in panel.lines]
     every += [sample for line in panel.lines for sample in line.samples] + [
         y for line in panel.lines for _, y in line.each
     ]
+    every += [line.printed for line in panel.lines if line.printed is not None]
+    every += [line.y for line in panel.levels]
     values = np.concatenate(every) if every else np.zeros(0)
     values = values[np.isfinite(values)]
     if not len(values):
@@ -202,7 +216,7 @@ def _limits(ax: Axes, panel: Panel) -> None:
     if lo < 0 <= np.nanmin(means, initial=math.inf):
         lo = 0.0  # an interval may reach below zero, a rate or a queue cannot
     lower, upper = _span(lo, hi)
-    (ax.set_xlim if _sideways(panel) and _is_dots(ax) else ax.set_ylim)(lower, upper)
+    (ax.set_xlim if sideways else ax.set_ylim)(lower, upper)
 
 
 def _span(lo: float, hi: float) -> tuple[float, float]:
@@ -250,20 +264,24 @@ def _dash(line: Line) -> str:
     return DASHES[line.dash % len(DASHES)]
 
 
-def _label(line: Line) -> str | None:
-    return plots.plain(plots.folded(line.words)) if line.words else None
+def _label(line: Line, most: int = plots.WORDS) -> str | None:
+    return plots.plain(plots.folded(line.words, most)) if line.words else None
 
 
 def _lines(ax: Axes, panel: Panel, picture: Picture) -> None:
-    """Means over numbers, with bands; runs as dots where they are shown."""
+    """Means over numbers, with bands; runs as dots where they are shown. Numbers without runs have no markers."""
     import numpy as np
 
     for line in panel.lines:
-        ax.plot(line.x, line.y, _dash(line), label=_label(line), gid=plots.mean_id(ax), **_options(line))
+        looks = _options(line) if line.n.any() else {"color": _options(line)["color"], "marker": "", "linewidth": 0.9}
+        ax.plot(line.x, line.y, _dash(line), label=_label(line), gid=plots.mean_id(ax), **looks)
         if len(line.x) == 1:
             _errorbar(ax, line, line.x, line.y)
         else:
             ax.fill_between(line.x, line.lo, line.hi, color=_options(line)["color"], alpha=SHADE, linewidth=0)
+        if line.printed is not None:
+            words = "as printed" if line is panel.lines[0] else None
+            ax.plot(line.x, line.printed, "x", color=_options(line)["color"], markersize=7, zorder=3, label=words)
         for x, sample in zip(line.x, line.samples, strict=False):
             ax.plot(np.full(len(sample), x), sample, linestyle="", **_options(line), markersize=2, alpha=0.6)
     _limits(ax, panel)
@@ -324,6 +342,12 @@ def _dots(ax: Axes, panel: Panel, picture: Picture) -> None:
         at = line.x + shift
         ax.plot(line.y, at, linestyle="", label=_label(line), gid=plots.mean_id(ax), **_options(line))
         _errorbar(ax, line, line.y, at, sideways=True)
+        if line.printed is not None:
+            words = "as printed" if index == 0 else None
+            ax.plot(line.printed, at, "D", color="black", fillstyle="none", zorder=3, label=words)
+        if line.accepted is not None:
+            lo, hi = line.accepted
+            ax.barh(at, hi - lo, 0.6 / count if not alone else 0.6, lo, color="0.9", zorder=1)
         for where, sample in zip(at, line.samples, strict=False):
             ax.plot(sample, np.full(len(sample), where), linestyle="", **_options(line), markersize=2, alpha=0.6)
     ax.set_yticks(range(len(panel.categories)), [plots.plain(_wrapped(text)) for text in panel.categories])
@@ -394,7 +418,8 @@ def _scatter(ax: Axes, panel: Panel, picture: Picture) -> None:
     for line in panel.lines:
         for x, y in line.each:
             ax.plot(x, y, linestyle="", **_options(line), markersize=2.5, alpha=0.6)
-        ax.plot(line.x, line.y, linestyle="", label=_label(line), gid=plots.mean_id(ax), **_options(line))
+        dashes = _dash(line) if panel.kind == "path" else ""
+        ax.plot(line.x, line.y, linestyle=dashes, label=_label(line), gid=plots.mean_id(ax), **_options(line))
         _errorbar(ax, line, line.x, line.y)
         if line.x_lo is not None and line.x_hi is not None:
             away = np.nan_to_num(np.array([line.x - line.x_lo, line.x_hi - line.x]), nan=0.0)
@@ -431,18 +456,147 @@ def _over_time(ax: Axes, panel: Panel, picture: Picture) -> None:
     _limits(ax, panel)
 
 
+def _smooth(ax: Axes, panel: Panel, picture: Picture) -> None:
+    """Ready curves without markers, with their bands; single runs thin behind them."""
+    how: dict[str, Any] = {"drawstyle": "steps-post"} if panel.kind == "steps" else {}
+    for line in panel.lines:
+        colour = _options(line)["color"]
+        for x, y in line.each:
+            ax.plot(x, y, color=colour, linewidth=0.6, alpha=max(0.15, min(1.0, 2 / len(line.each))), **how)
+        ax.plot(
+            line.x, line.y, _dash(line), label=_label(line), gid=plots.mean_id(ax), color=colour, linewidth=1.2, **how
+        )
+        ax.fill_between(line.x, line.lo, line.hi, color=colour, alpha=SHADE, linewidth=0)
+    _limits(ax, panel)
+
+
+def _diagram(ax: Axes, panel: Panel, picture: Picture) -> None:
+    """Boxes with words, and arrows between places."""
+    ax.set_axis_off()
+    frame = {"boxstyle": "round,pad=0.4", "facecolor": "white", "edgecolor": "0.45"}
+    for arrow in panel.arrows:
+        ax.annotate("", arrow.end, arrow.start, arrowprops={"arrowstyle": "->" if arrow.head else "-", "color": "0.45"})
+        middle = (arrow.start[0] + arrow.end[0]) / 2, (arrow.start[1] + arrow.end[1]) / 2
+        ax.annotate(arrow.words, middle, (0, 4), textcoords="offset points", ha="center", va="bottom", fontsize=7)
+    for box in panel.boxes:
+        ax.text(box.x, box.y, box.words, ha="center", va="center", fontsize=8, bbox=frame if box.frame else None)
+    ends = [*((it.x, it.y) for it in panel.boxes), *(end for it in panel.arrows for end in (it.start, it.end))]
+    xs, ys = zip(*ends, strict=True)
+    ax.set_xlim(min(xs) - 0.6, max(xs) + 0.6)
+    ax.set_ylim(min(ys) - 0.6, max(ys) + 0.6)
+
+
+def _table(ax: Axes, panel: Panel, picture: Picture) -> None:
+    """Texts in rows under headings."""
+    ax.set_axis_off()
+    made = ax.table(panel.cells[1:], colLabels=panel.cells[0], loc="center", cellLoc="left", edges="horizontal")
+    made.auto_set_font_size(False)
+    made.set_fontsize(8)
+    made.auto_set_column_width(list(range(len(panel.cells[0]))))
+
+
+def _bars(ax: Axes, panel: Panel, picture: Picture) -> None:
+    """Bars over whole numbers, with intervals that end at 0."""
+    import numpy as np
+
+    for index, line in enumerate(panel.lines):
+        at = line.x + 0.8 * (index + 0.5) / len(panel.lines) - 0.4
+        ax.bar(at, line.y, 0.8 / len(panel.lines), color=_options(line)["color"], label=_label(line))
+        away = np.nan_to_num(np.array([np.minimum(line.y, line.y - line.lo), line.hi - line.y]), nan=0.0)
+        ax.errorbar(at, line.y, yerr=away, fmt="none", ecolor="0.2", elinewidth=0.8, capsize=1.5)
+    ax.set_ylim(bottom=0)
+
+
+def _compared(ax: Axes, panel: Panel) -> None:
+    """Axes that the panel sets, its marks, and values drawn across."""
+    for scale, axis, set_scale, set_lim in (
+        (panel.x_scale, ax.xaxis, ax.set_xscale, ax.set_xlim),
+        (panel.y_scale, ax.yaxis, ax.set_yscale, ax.set_ylim),
+    ):
+        if scale is None or panel.kind in ("diagram", "table") or (panel.categories and axis is ax.yaxis):
+            continue
+        if scale.linear:
+            set_scale("symlog", linthresh=scale.linear)
+        else:
+            set_scale("log" if scale.log else "linear")
+        _ticks(axis, scale)
+        if (scale.lo, scale.hi) != (None, None):
+            set_lim(scale.lo, scale.hi)
+    for mark in panel.marks:
+        _mark(ax, mark)
+    for line in panel.levels:
+        colour = _options(line)["color"]
+        ax.axhline(float(line.y[0]), color=colour, linewidth=0.8, linestyle=(0, (6, 2)), label=_label(line))
+        if math.isfinite(line.lo[0]):
+            ax.axhspan(float(line.lo[0]), float(line.hi[0]), color=colour, alpha=0.12, linewidth=0)
+
+
+def _mark(ax: Axes, mark: Mark) -> None:
+    grey: dict[str, Any] = {"color": "0.5", "linewidth": 0.8, "zorder": 0}
+    band: dict[str, Any] = {"color": "0.9", "linewidth": 0, "zorder": 0, "label": mark.words or None}
+    if isinstance(mark.x, tuple):
+        ax.axvspan(*mark.x, **band)
+    elif isinstance(mark.y, tuple):
+        ax.axhspan(*mark.y, **band)
+    elif mark.x is not None and mark.y is not None:
+        ax.plot([mark.x], [mark.y], "*", color="black", fillstyle="none", markersize=9, label=mark.words or None)
+    elif mark.y is not None:
+        ax.axhline(mark.y, **grey)
+        where: Any = ("axes fraction", "data")
+        ax.annotate(mark.words, (0.99, mark.y), xycoords=where, ha="right", va="bottom", fontsize=7)
+    elif mark.x is not None:
+        ax.axvline(mark.x, **grey)
+        where = ("data", "axes fraction")
+        ax.annotate(mark.words, (mark.x, 0.99), xycoords=where, va="top", fontsize=7)
+    elif ax.get_xscale() == ax.get_yscale():
+        ax.axline((1, 1), (2, 2), label=mark.words or None, **grey)
+    else:
+        import numpy as np
+
+        limits, at = ax.get_ylim(), np.linspace(*ax.get_xlim(), 101)
+        ax.plot(at, at, label=mark.words or None, **grey)
+        ax.set_ylim(limits)
+
+
+def _ticks(axis: Any, scale: Scale) -> None:
+    from matplotlib.ticker import AutoLocator, FixedLocator, MaxNLocator, NullFormatter, NullLocator, ScalarFormatter
+
+    if scale.ticks:
+        axis.set_major_locator(FixedLocator(list(scale.ticks)))
+        axis.set_minor_locator(NullLocator())
+    elif not (scale.log or scale.linear):
+        axis.set_major_locator(MaxNLocator(nbins=10, integer=True) if scale.whole else AutoLocator())
+        axis.set_major_formatter(ScalarFormatter())
+    if scale.log or scale.linear:
+        axis.set_major_formatter(lambda value, _: f"{value:g}")
+        axis.set_minor_formatter(NullFormatter())
+
+
 _PAINTERS = {
+    "bars": _bars,
     "line": _lines,
+    "diagram": _diagram,
+    "smooth": _smooth,
+    "steps": _smooth,
+    "table": _table,
     "interval": _dots,
     "box": _boxes,
     "cdf": _cdf,
     "scatter": _scatter,
+    "path": _scatter,
     "timeline": _over_time,
 }
 
 
 def _legends(made: Figure, axes: Sequence[Axes], picture: Picture, width: float) -> None:
     """Beside the data on the right, or below where that would be too wide; a panel's own beside the panel."""
+    if picture.own_legends and any(panel.kind for panel in picture.panels):
+        for ax in axes:
+            handles, words = ax.get_legend_handles_labels()
+            if len(words) > 1:
+                words = [plots.folded(text, 2 * plots.WORDS) for text in words]
+                ax.legend(handles, words, loc="upper center", bbox_to_anchor=(0.5, -0.16), fontsize=7)
+        return
     if picture.own_legends:
         for ax in axes:
             handles, words = ax.get_legend_handles_labels()
@@ -463,13 +617,14 @@ def _legends(made: Figure, axes: Sequence[Axes], picture: Picture, width: float)
     title = plots.plain(plots.folded(picture.legend_title)) or None
     options: dict[str, Any] = {"title": title, "title_fontsize": 8, "alignment": "left"}
     handles, words = list(entries.values()), list(entries)
-    made_legend = made.legend(handles, words, loc="outside right upper", **options)
-    wide, tall = plots.extent(made_legend)
-    left = (width - wide) / picture.columns
-    room = wide <= plots.LEGEND_SHARE * width and (left >= LEAST_PANEL or picture.columns == 1)
-    if room and tall <= made.get_size_inches()[1] and width > NARROW:
-        return
-    made_legend.remove()
+    if not any(panel.kind for panel in picture.panels) or picture.columns == 1:
+        made_legend = made.legend(handles, words, loc="outside right upper", **options)
+        wide, tall = plots.extent(made_legend)
+        left = (width - wide) / picture.columns
+        room = wide <= plots.LEGEND_SHARE * width and (left >= LEAST_PANEL or picture.columns == 1)
+        if room and tall <= made.get_size_inches()[1] and width > NARROW:
+            return
+        made_legend.remove()
     columns = 1
     while columns < len(words):
         tried = made.legend(handles, words, loc="outside lower center", ncols=columns + 1, **options)

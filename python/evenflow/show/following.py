@@ -1,7 +1,7 @@
-"""What a trace tells of a user: when his chunks were fetched, at which rate data came, which windows he told.
+"""What a trace shows of a user: when it fetched, the arriving rate, advertised windows, and its player's buffer.
 
-What a player's buffer held follows from the chunks, since it plays one second a second. It is given only where it plays
-as long, and stalls as often, as the record of the run says.
+The buffer follows from the chunks, because a player plays one second per second. It is returned only where it plays
+as long and stalls as often as the record reports.
 """
 
 from __future__ import annotations
@@ -23,22 +23,23 @@ if TYPE_CHECKING:
     Floats: TypeAlias = NDArray[np.float64]
 
 RATES = 600
-"""Intervals of a run over which the rate of what arrives is taken."""
+"""Intervals of a run for the arriving rate."""
 SYN = 2
 CLOSE_S = 1e-6
-"""As far as the time that was played may differ from the record's: sums of many numbers."""
+"""Largest difference from the record's playing time."""
+SEND, RECEIVE = ACTIONS.index("send"), ACTIONS.index("receive")
 Span: TypeAlias = "tuple[float, float]"
 User: TypeAlias = "tuple[str, int]"
 
 
 @dataclass
 class Followed:
-    """A user whose packets were followed.
+    """A traced user.
 
     Attributes:
-        fetched: from each request, or the opening of its connection, to the last byte that answers it.
-        rate: ends of intervals, and payload that arrived in each, bit/s.
-        told: for each connection the instants at which its sender heard of another window, and these, B.
+        fetched: from each request, or its connection's SYN, to the last byte of the answer.
+        rate: ends of intervals, and payload received in each, bit/s.
+        told: for each connection the instants at which the sender received another window, and the windows, B.
     """
 
     user: User
@@ -49,7 +50,7 @@ class Followed:
 
 @dataclass(frozen=True)
 class Buffer:
-    """What a player's buffer holds: seconds of video, a line between instants; and when it stalled."""
+    """Seconds of video in a player's buffer, linear between instants; and its stalls."""
 
     times: list[float]
     seconds: list[float]
@@ -57,96 +58,79 @@ class Buffer:
 
 
 def followed(record: Record) -> list[Followed]:
-    """The users of a record with a trace whose flows are known, in the order of groups and users.
-
-    Which user's a flow is stands in the list of openings (`[record] events = ["open"]`).
-    """
+    """The users of a trace, in the order of groups and users; `[record] events = ["open"]` maps flows to users."""
     import numpy as np
 
     if not record.is_traced or "events.open.flow" not in record.series_names:
         return []
     groups = sorted(record.json["groups"])
-    opened = {name: record.arrays(f"events.open.{name}")[1].astype(int) for name in ("flow", "group", "user")}
-    whose: dict[int, User] = {
-        int(flow): (groups[group], int(user))
-        for flow, group, user in zip(opened["flow"], opened["group"], opened["user"], strict=True)
-    }
+    opened = [record.arrays(f"events.open.{name}")[1].astype(int) for name in ("flow", "group", "user")]
+    user_of = {int(flow): (groups[group], int(user)) for flow, group, user in zip(*opened, strict=True)}
     at_ends = np.isnan(record.arrays(f"{TRACE}link")[1]) & np.isnan(record.arrays(f"{TRACE}stage")[1])
     columns = ("action", "flow", "backward", "payload", "flags", "window", "scale", "seq")
     rows = {name: record.arrays(TRACE + name)[1][at_ends] for name in columns}
     rows["time"] = record.arrays(f"{TRACE}action")[0][at_ends]
-    end = float(record.json["window_s"][1])
     found: dict[User, list[dict[str, Floats]]] = {}
-    for flow in np.unique(rows["flow"]):
-        user = whose.get(int(flow))
-        if user is not None:
-            mine = rows["flow"] == flow
-            found.setdefault(user, []).append({name: column[mine] for name, column in rows.items()})
+    for flow in [flow for flow in np.unique(rows["flow"]) if int(flow) in user_of]:
+        mine = rows["flow"] == flow
+        found.setdefault(user_of[int(flow)], []).append({name: column[mine] for name, column in rows.items()})
+    end = float(record.json["window_s"][1])
     return [_of_user(user, found[user], end) for user in sorted(found)]
 
 
 def _of_user(user: User, flows: Sequence[dict[str, Floats]], end: float) -> Followed:
     import numpy as np
 
-    spans = [span for flow in flows for span in _fetched(flow)]
-    arrived = [flow["time"][_arrivals(flow)] for flow in flows]
-    payload = [flow["payload"][_arrivals(flow)] for flow in flows]
     step = interval(end, RATES)
-    edges = np.arange(1, max(1, round(end / step)) + 1) * step
-    which = np.searchsorted(edges, np.concatenate(arrived) - 1e-12)
-    sums = np.bincount(which, np.concatenate(payload), minlength=len(edges))[: len(edges)]
+    edges: Floats = np.arange(1.0, max(1, round(end / step)) + 1) * step
+    arrived, payload = (np.concatenate([flow[name][_arrivals(flow)] for flow in flows]) for name in ("time", "payload"))
+    sums = np.bincount(np.searchsorted(edges, arrived - 1e-12), payload, minlength=len(edges))[: len(edges)]
     told = [window for flow in flows if (window := _told(flow))[0].size]
-    rate = np.asarray(sums * (8.0 / step), dtype=np.float64)
-    return Followed(user, united(spans), (np.asarray(edges, dtype=np.float64), rate), told)
+    fetched = united([span for flow in flows for span in _fetched(flow)])
+    return Followed(user, fetched, (edges, np.asarray(sums * (8.0 / step), dtype=np.float64)), told)
 
 
 def _arrivals(flow: Mapping[str, Floats]) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = (
-        (flow["action"] == ACTIONS.index("receive")) & (flow["backward"] == 0) & (flow["payload"] > 0)
-    )
+    found: NDArray[np.bool_] = (flow["action"] == RECEIVE) & (flow["backward"] == 0) & (flow["payload"] > 0)
     return found
 
 
 def _fetched(flow: Mapping[str, Floats]) -> list[Span]:
-    """From each request of a connection to the last byte before the next; the first with the opening of it."""
+    """From each request of a connection to the last byte before the next; the first includes the handshake."""
     import numpy as np
 
-    sent = (flow["action"] == ACTIONS.index("send")) & (flow["backward"] == 1)
+    sent = (flow["action"] == SEND) & (flow["backward"] == 1)
     asks = sent & (flow["payload"] > 0)
     times, numbers = flow["time"][asks], flow["seq"][asks]
-    new = numbers > np.maximum.accumulate(np.concatenate([[-1.0], numbers[:-1]])) if len(numbers) else asks[:0]
-    times = times[new]
+    times = times[numbers > np.maximum.accumulate(np.concatenate([[-1.0], numbers]))[:-1]]
     arrived = flow["time"][_arrivals(flow)]
     if not len(times) or not len(arrived):
         return []
     # a request in several packets is one
-    behind = np.searchsorted(arrived, times, side="right")
-    times = times[np.concatenate([[True], np.diff(behind) > 0])]
+    times = times[np.concatenate([[True], np.diff(np.searchsorted(arrived, times, side="right")) > 0])]
+    first = np.searchsorted(arrived, times, side="right")
+    # data that arrives at the instant of the next request triggered that request
+    stops = np.append(first[1:], len(arrived))
     opens = flow["time"][sent & (flow["flags"].astype(int) & SYN > 0)]
-    found = []
-    for n, start in enumerate(times):
-        # what arrives at the instant of the next request made the client ask
-        stop = np.searchsorted(arrived, times[n + 1], side="right") if n + 1 < len(times) else len(arrived)
-        first = np.searchsorted(arrived, start, side="right")
-        if stop > first:
-            found.append((float(opens[0] if n == 0 and len(opens) else start), float(arrived[stop - 1])))
-    return found
+    starts = np.concatenate([opens[:1], times[1:]]) if len(opens) else times
+    pairs = zip(starts, first, stops, strict=True)
+    return [(float(start), float(arrived[stop - 1])) for start, begin, stop in pairs if stop > begin]
 
 
 def _told(flow: Mapping[str, Floats]) -> tuple[Floats, Floats]:
-    """Windows as the sender hears of them, with their scale, where they change."""
+    """Scaled windows that the sender receives, where they change."""
     import numpy as np
 
     backward, opens = flow["backward"] == 1, flow["flags"].astype(int) & SYN > 0
     scales = flow["scale"][backward & opens & ~np.isnan(flow["scale"])]
-    heard = backward & ~opens & (flow["action"] == ACTIONS.index("receive")) & ~np.isnan(flow["window"])
-    values = flow["window"][heard] * (2.0 ** scales[0] if len(scales) else 1.0)
-    changes = np.concatenate([[True], np.diff(values) != 0]) if len(values) else heard[:0]
-    return flow["time"][heard][changes], values[changes]
+    received = backward & ~opens & (flow["action"] == RECEIVE) & ~np.isnan(flow["window"])
+    values = flow["window"][received] * (2.0 ** scales[0] if len(scales) else 1.0)
+    changes = np.diff(values, prepend=np.nan) != 0
+    return flow["time"][received][changes], values[changes]
 
 
 def united(spans: Sequence[Span]) -> list[Span]:
-    """Periods in order, those that overlap as one."""
+    """Periods in order, overlapping ones merged."""
     found: list[Span] = []
     for start, end in sorted(spans):
         if found and start < found[-1][1]:
@@ -160,10 +144,10 @@ def united(spans: Sequence[Span]) -> list[Span]:
 
 
 def buffer(record: Record, one: Followed) -> Buffer | None:
-    """What the buffer of a user held, from the instants at which his chunks were there.
+    """The buffer of a user, from the arrivals of its chunks.
 
-    None where that does not follow: more than one video or connection at a time, chunks that were given up, a scenario
-    that is not known; or where it does not play and stall as the record says.
+    None where it does not follow from them (several videos or connections, abandoned chunks, an unknown scenario),
+    or where it contradicts the record.
     """
     group, user = one.user
     video = record.json["groups"][group].get("video") or {}
@@ -171,22 +155,19 @@ def buffer(record: Record, one: Followed) -> Buffer | None:
     if traffic is None or not one.fetched or video["users_asked"][user] != 1:
         return None
     from_s, end = (float(t) for t in record.json["window_s"])
-    until = _seconds(traffic.get("until"))
-    end_s = min(end, until) if until is not None else end
+    end_s = min(end, _seconds(traffic.get("until")) or end)
     chunk = _seconds(traffic["chunk"]) or 0.0
     start, resume = (_seconds(traffic.get(name)) or chunk for name in ("play_at", "resume_at"))
     length = _seconds(traffic.get("length"))
     chunks = -(-length // chunk) if length else None
-    # whether the last chunk came in whole before the end is not seen
+    # the trace does not show whether the last chunk was complete at the end
     for last in (len(one.fetched), len(one.fetched) - 1):
         instants = [at for _, at in one.fetched[:last] if at <= end_s]
         held, spans = play(instants, one.fetched[0][0], chunk, start, resume, end_s, chunks)
         shown = sum(max(0.0, min(b, end) - max(a, from_s)) for a, b in spans)
-        stalls = sum(from_s <= a for a, _ in held.stalls)
-        there = sum(from_s < at <= end for at in instants)
         if (
-            there == video["users_chunks_received"][user]
-            and stalls == video["users_stalls"][user]
+            sum(from_s < at <= end for at in instants) == video["users_chunks_received"][user]
+            and sum(from_s <= a for a, _ in held.stalls) == video["users_stalls"][user]
             and abs(shown - video["users_played_s"][user]) <= CLOSE_S
         ):
             return held
@@ -202,57 +183,51 @@ def play(
     end: float,
     chunks: float | None = None,
 ) -> tuple[Buffer, list[Span]]:
-    """A buffer into which a chunk comes at each instant, and when it is played.
+    """A buffer that receives a chunk at each instant, and the periods in which it plays.
 
     Args:
-        asked: when the video is asked for.
-        start, resume: seconds in the buffer from which it plays, and plays on after a stall.
-        chunks: of the whole video; None: without end.
+        asked: time of the first request.
+        start, resume: seconds in the buffer at which playing starts, and resumes after a stall.
+        chunks: of the whole video; None: endless.
     """
-    times, seconds, stalls, spans = [asked], [0.0], [], []
+    buffer, spans = Buffer([asked], [0.0], []), []
     held, last, threshold = 0.0, asked, start
     playing: float | None = None
     stalled: float | None = None
 
-    def until(now: float, whole: bool) -> None:
-        nonlocal held, last, playing, stalled, threshold
-        if playing is not None:
-            empty = last + held
-            if empty < now - 1e-12:
-                spans.append((playing, empty))
-                times.append(empty)
-                seconds.append(0.0)
-                held, playing = 0.0, None
-                if not whole:
-                    stalled, threshold = empty, resume
-            else:
-                held = max(0.0, held - (now - last))
-        last = now
+    def note(at: float) -> None:
+        buffer.times.append(at)
+        buffer.seconds.append(held)
 
-    for number, now in enumerate(instants, 1):
-        until(now, whole=False)
-        times.append(now)
-        seconds.append(held)
+    for number, now in enumerate([*instants, end], 1):
+        final = number > len(instants)
+        empty = last + held
+        if playing is not None and empty < now - 1e-12:
+            spans.append((playing, empty))
+            held, playing = 0.0, None
+            note(empty)
+            if not final or chunks is None or len(instants) < chunks:
+                stalled, threshold = empty, resume
+        elif playing is not None:
+            held = max(0.0, empty - now)
+        last = now
+        note(now)
+        if final:
+            break
         held += chunk
-        times.append(now)
-        seconds.append(held)
+        note(now)
         if playing is None and (held >= threshold - 1e-9 or number == chunks):
             playing = now
             if stalled is not None:
-                stalls.append((stalled, now))
+                buffer.stalls.append((stalled, now))
                 stalled = None
-    until(end, whole=chunks is not None and len(instants) >= chunks)
-    times.append(end)
-    seconds.append(held)
-    if playing is not None:
-        spans.append((playing, end))
-    if stalled is not None:
-        stalls.append((stalled, end))
-    return Buffer(times, seconds, stalls), spans
+    spans += [(playing, end)] if playing is not None else []
+    buffer.stalls.extend([(stalled, end)] if stalled is not None else [])
+    return buffer, spans
 
 
 def traffic_of(record: Record, group: str) -> list[dict[str, Any]]:
-    """What the users of a group send, with every default; [] where the scenario is not known."""
+    """Traffic of a group's users, with every default; [] where the scenario is unknown."""
     if record.scenario is None:
         return []
     found = json.loads(record.scenario.core.canonical)["groups"][group]["traffic"]
@@ -260,7 +235,7 @@ def traffic_of(record: Record, group: str) -> list[dict[str, Any]]:
 
 
 def _player(record: Record, group: str) -> dict[str, Any] | None:
-    """The only traffic of a group, where it is a player that fetches over one connection and gives nothing up."""
+    """The only traffic of a group, where it is a player with one connection that abandons no chunk."""
     kinds = traffic_of(record, group)
     if len(kinds) != 1 or kinds[0].get("kind") != "has":
         return None
@@ -269,7 +244,5 @@ def _player(record: Record, group: str) -> dict[str, Any] | None:
 
 
 def _seconds(text: Any) -> float | None:
-    """A duration as the scenario's canonical form writes it; None where there is none, or it is drawn."""
-    if not isinstance(text, str) or not text.endswith(" s"):
-        return None
-    return float(text.removesuffix(" s"))
+    """A duration of the canonical scenario; None where it is absent or drawn."""
+    return float(text.removesuffix(" s")) if isinstance(text, str) and text.endswith(" s") else None

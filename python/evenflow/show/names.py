@@ -1,6 +1,6 @@
-"""What axes, legends and headings say: names of the field and units, for metrics, series and swept paths.
+"""Names and units of metrics, series and swept paths, for axes, legends and headings.
 
-Units are the schema's. The schema has no short names, so they are here; a name that is missing is made of the path.
+Units come from the schema, which has no short names. A missing name is made from the path.
 """
 
 from __future__ import annotations
@@ -19,14 +19,22 @@ from ..scenario import paths
 if TYPE_CHECKING:
     from ..scenario.sweep import Label
 
+_STATISTICS = {
+    "mean": "mean",
+    "sd": "standard deviation",
+    "p50": "median",
+    "p95": "95th percentile",
+    "p99": "99th percentile",
+    "max": "maximum",
+}
 METRICS = {
     "goodput_bps": "goodput",
     "throughput_bps": "throughput",
-    "users_goodput_bps": "goodput of a user",
-    "users_throughput_bps": "throughput of a user",
-    "flows_throughput_bps": "throughput of a flow",
+    "users_goodput_bps": "goodput per user",
+    "users_throughput_bps": "throughput per user",
+    "flows_throughput_bps": "throughput per flow",
     "sent_packets": "packets sent",
-    "retransmits": "packets sent again",
+    "retransmits": "packets retransmitted",
     "losses": "packets lost",
     "marks": "packets marked",
     "drops": "packets dropped",
@@ -43,14 +51,16 @@ METRICS = {
     "queue_delay_s_mean": "mean queueing delay",
     "queue_delay_s_sd": "standard deviation of queueing delay",
     "queue_delay_s_p99": "99th percentile of queueing delay",
-    "queue_delay_s_max": "longest queueing delay",
+    "queue_delay_s_max": "maximum queueing delay",
+    **{f"completion_s_{p}": f"{words} of completion time" for p, words in _STATISTICS.items()},
+    **{f"first_byte_s_{p}": f"{words} of time to first byte" for p, words in _STATISTICS.items()},
     "users": "users",
     "copies": "copies",
 }
 """Last segment of a metric -> its name. Units come from the schema."""
 
 SHARES = frozenset({"utilisation", "loss_ratio", "window_at_floor"})
-"""Metrics that are shares of a whole, shown in per cent."""
+"""Metrics shown in per cent."""
 
 RATES = {
     "received_bytes": "goodput",
@@ -71,7 +81,7 @@ RATES = {
 SERIES = {
     "queue.packets": "queue length",
     "queue.bytes": "queue length",
-    "queue.wait": "backlog over rate",
+    "queue.wait": "queue drain time",
     "window": "congestion window",
     "ssthresh": "slow-start threshold",
     "probed_window": "congestion window",
@@ -88,7 +98,7 @@ SERIES = {
     "rate": "measured rate",
     "delay": "estimated queueing delay",
     "w_max": "window before the last reduction",
-    "target_window": "window worked out",
+    "target_window": "computed window",
     "assigned": "rate assigned",
 }
 
@@ -109,8 +119,8 @@ PATHS = {
     "ecn": "ECN",
     "ack_every": "segments per ACK",
     "initial_window": "initial window",
-    "max_window": "largest window",
-    "min_rto": "least retransmission timeout",
+    "max_window": "maximum window",
+    "min_rto": "minimum retransmission timeout",
     "traffic": "traffic",
     "duration": "duration",
     "warmup": "warm-up",

@@ -1,4 +1,4 @@
-"""One claim whole, on a terminal of 80 columns: what is said, what is accepted, every comparison as a small picture."""
+"""One claim on a terminal of 80 columns: statement, accepted range, every comparison as a small picture."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..judge.claims import Check, number
+from ..judge.claims import IN_WORDS, Check, number
 
 WIDTH = 80
 PICTURE = 40
@@ -124,13 +124,12 @@ def _comparisons(checks: Sequence[Mapping[str, Any]], signs: Mapping[str, str]) 
         unit = f" {group[0]['unit']}" if group[0]["unit"] else ""
         lines.append(f"Accepted: {accepted(group[0])}. The axis goes from {number(lo)} to {number(hi)}{unit}.")
         for check in group:
-            how = " (by the mean)" if check["close"] and check["verdict"] != "undecided" else ""
+            how = " (by the mean only)" if check["close"] and check["verdict"] != "undecided" else ""
             open_ = f": {check['open']}" if check.get("open") else ""
             need = f"; about {check['runs_to_decide']} runs would decide" if check.get("runs_to_decide") else ""
             runs = f", {check['n']} run{'s' if check['n'] != 1 else ''}" if check["n"] else ""
-            head = (
-                f"{MARKS[check['verdict']]} {check['label'] or 'the comparison'}: {check['verdict']}{how}{open_}{need}"
-            )
+            words = f"{IN_WORDS[check['verdict']]}{how}{open_}{need}"
+            head = f"{MARKS[check['verdict']]} {check['label'] or 'the comparison'}: {words}"
             lines += textwrap.wrap(head, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
             drawn = f"  {picture(check, lo, hi, signs=signs)} "
             text = f"{measured(check)}{runs}"
@@ -156,46 +155,46 @@ def claim(
     """The screen.
 
     Args:
-        row: of a ledger, with its comparisons.
-        sensitivity: rows of the ledger's `sensitivity`, as they are; those that change this claim are shown.
-        history: changes of this claim's expectation.
-        told: where the ledger is from.
+        row: of the results, with its comparisons.
+        sensitivity: all rows of the results' `sensitivity`.
+        history: changes of this claim's acceptance criterion.
+        told: the origin of the results.
     """
     signs = SIGNS if speaks_unicode() else PLAIN
-    verdict = row["verdict"] + (" by the means" if row.get("by_mean") else "")
+    verdict = IN_WORDS[row["verdict"]] + (" by the mean only" if row.get("by_mean") else "")
     lines = [f"{row['id']} · {row['source']} · {verdict} · scale “{scale}”"]
     if row.get("apart"):
-        lines.append(f"Counted apart: {row['apart']}.")
+        lines.append(f"Not counted: {row['apart']}.")
     lines.append("")
     if row.get("quote"):
         lines += _block("The paper", f"“{row['quote'].strip('“”')}”")
-    lines += _block("Claimed", row.get("statement") or "")
+    lines += _block("Statement", row.get("statement") or "")
     lines += _block("Expected", row["expected"])
-    lines += _block("Judged", row.get("judged") or "")
+    lines += _block("Criterion", row.get("judged") or "")
     lines += _block("Accepted", row.get("tolerance") or "")
     lines += _block("Why", row.get("why") or "")
     checks, relaxed = row.get("checks") or [], row.get("relaxed_checks") or []
-    lines += ["", f"Literal reading: {len(checks)} comparison{'s' if len(checks) != 1 else ''}", ""]
-    lines += _comparisons(checks, signs) if checks else ["The ledger has no comparisons of this claim.", ""]
+    lines += ["", f"Strict criterion: {len(checks)} comparison{'s' if len(checks) != 1 else ''}", ""]
+    lines += _comparisons(checks, signs) if checks else ["The results have no comparisons of this claim.", ""]
     if row.get("relaxed"):
-        by_mean = " by the means" if row.get("relaxed_by_mean") else ""
-        lines += _block(f"Wider reading ({row['relaxed']}{by_mean})", row.get("relaxed_reading") or "–")
+        by_mean = " by the mean only" if row.get("relaxed_by_mean") else ""
+        lines += _block(f"Lenient criterion ({IN_WORDS[row['relaxed']]}{by_mean})", row.get("relaxed_reading") or "–")
         lines.append("")
         lines += _comparisons(relaxed, signs)
-    lines.append("What options change:")
+    lines.append("Effect of options:")
     changes = [(o, c) for o in sensitivity for c in o["changes"] if c["id"] == row["id"]]
     for option, change in changes:
         said = f"- {option['option']} = {option['value']}: {change['before']} → {change['after']}"
         said += f"; {change['measured']}" if change.get("measured") else ""
         lines += textwrap.wrap(said, WIDTH, subsequent_indent="  ")
     if not changes:
-        lines.append("  nothing that was examined" if sensitivity else "  not examined, or nothing to choose")
-    lines.append("History of its expectation:")
+        lines.append("  none of those tried" if sensitivity else "  not tried, or no options")
+    lines.append("Changes of its acceptance criterion:")
     for past in history:
         text = f"- {past['date']}: {past['what']} Why: {past['why']} Verdict {past['before']} → {past['after']}."
         lines += textwrap.wrap(text, WIDTH, subsequent_indent="  ")
     if not history:
-        lines.append("  unchanged since it was first written down")
+        lines.append("  none")
     lines.append("")
     key = f"{signs['accepted'] * 3} accepted, {signs['lo']}{signs['interval']}{signs['mean']}{signs['interval']}"
     lines.append(f"{key}{signs['hi']} interval and mean, {signs['mode']} mode of the runs")

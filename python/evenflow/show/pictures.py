@@ -9,19 +9,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import stats
 from ..errors import UsageError, nearest
-from ..run.study import _keyword, _lists
+from ..run.mechanism import ALIASES
+from ..run.table import _keyword, _lists
 from ..scenario import paths as paths_
 from . import names, plots
 from .names import Named, Quantity
+from .picture import Line, Panel, Picture, scaled
 
 if TYPE_CHECKING:
     import numpy as np
-    import polars as pl
     from numpy.typing import NDArray
 
     from ..run.record import Record
@@ -84,124 +85,6 @@ class Choice:
         return found
 
 
-@dataclass
-class Line:
-    """One line, row of dots, or group of boxes. Arrays of one shape (k,); NaN where undefined."""
-
-    words: str
-    x: Floats
-    y: Floats
-    lo: Floats
-    hi: Floats
-    n: NDArray[np.int64]
-    colour: int = 0
-    dash: int = 0
-    setting: str = ""
-    owner: str = ""
-    """The two parts of the words: what was set (its colour and marker), and whose it is (its dashes)."""
-    samples: list[Floats] = field(default_factory=list)
-    """The values behind each mean, where they are drawn."""
-    each: list[tuple[Floats, Floats]] = field(default_factory=list)
-    """Each run's own line, where it is drawn."""
-    x_lo: Floats | None = None
-    x_hi: Floats | None = None
-
-
-@dataclass
-class Panel:
-    """A pair of axes; `categories` are the names on the axis of x, where it has no numbers."""
-
-    x: Quantity
-    y: Quantity
-    lines: list[Line]
-    title: str = ""
-    row: str = ""
-    """What holds in a row of panels."""
-    categories: list[str] = field(default_factory=list)
-    link: str = ""
-    """What the panel's lines are of, where that is one thing."""
-
-
-@dataclass
-class Picture:
-    """A figure as data."""
-
-    kind: str
-    panels: list[Panel]
-    columns: int = 1
-    legend_title: str = ""
-    caption: str = ""
-    warmup_s: float = 0.0
-    own_legends: bool = False
-    """Panels have lines of their own, and a legend each."""
-    faceted: bool = False
-    """Panels show the same quantities at different labels, so that their axes are shared."""
-
-    def relabelled(self, title: str | None, factor: float | None) -> Picture:
-        """The same with a title and a factor of one's own on the axis of y."""
-        if title is None and factor is None:
-            return self
-        for panel in self.panels:
-            old = panel.y
-            by = factor / old.factor if factor is not None else 1.0
-            panel.y = Quantity(title or old.words, old.unit, "" if title else old.shown, old.factor * by)
-            if title is not None:
-                panel.link = ""
-            panel.lines = [_scaled(line, by) for line in panel.lines]
-        return self
-
-    def frame(self) -> pl.DataFrame:
-        """The numbers of the figure, in the units of its axes.
-
-        Returns:
-            One row for each point of each line: `panel`, `line`, `x`, `x_name`, `x_unit`, `y`, `lo`, `hi` (95 %
-                interval, null where there is none), `n` (runs), `y_name`, `y_unit`. With values behind the means:
-                one row each, `of` = "value" instead of "mean".
-        """
-        import polars as pl
-
-        rows: list[dict[str, Any]] = []
-        for panel in self.panels:
-            base = {
-                "panel": panel.title if not panel.row else f"{panel.row}, {panel.title}".strip(", "),
-                "x_name": panel.x.words,
-                "x_unit": panel.x.shown,
-            }
-            base |= {"y_name": panel.y.words, "y_unit": panel.y.shown}
-            for line in panel.lines:
-                for i in range(len(line.x)):
-                    at: Any = panel.categories[round(line.x[i])] if panel.categories else _or_none(line.x[i])
-                    row = {**base, "line": line.words, "of": "mean", "x": at, "y": _or_none(line.y[i])}
-                    row |= {"lo": _or_none(line.lo[i]), "hi": _or_none(line.hi[i]), "n": int(line.n[i])}
-                    rows.append(row)
-                    values = line.samples[i] if i < len(line.samples) else ()
-                    alone = {**row, "of": "value", "lo": None, "hi": None, "n": 1}
-                    rows.extend({**alone, "y": _or_none(value)} for value in values)
-                for xs, ys in line.each:
-                    for x, y in zip(xs, ys, strict=True):
-                        row = {**base, "line": line.words, "of": "run", "x": _or_none(x), "y": _or_none(y)}
-                        rows.append({**row, "lo": None, "hi": None, "n": 1})
-        order = ("panel", "line", "of", "x", "x_name", "x_unit", "y", "lo", "hi", "n", "y_name", "y_unit")
-        return pl.DataFrame({c: [row[c] for row in rows] for c in order}, strict=False)
-
-
-def _or_none(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
-
-
-def _scaled(line: Line, by: float) -> Line:
-    if by == 1.0:
-        return line
-    return replace(
-        line,
-        y=line.y * by,
-        lo=line.lo * by,
-        hi=line.hi * by,
-        samples=[sample * by for sample in line.samples],
-        each=[(x, y * by) for x, y in line.each],
-    )
-
-
 # --- Names that people type ----------------------------------------------------------------------------------------
 
 
@@ -238,8 +121,12 @@ def chosen(what: str, patterns: Sequence[str], known: Sequence[str], problems: l
     found: dict[str, None] = {}
     for pattern in patterns:
         names_of = matching(pattern, known)
-        if not names_of:
-            problems.append(f"{what} “{pattern}”: {_did_you_mean(pattern, known)}")
+        if not names_of and what != "series":
+            names_of = [name for end in ALIASES.get(pattern.casefold(), ()) for name in matching(end, known)]
+        if not names_of and what == "series":
+            problems.append(f"series “{pattern}” was not recorded: {_did_you_mean(pattern, known)}")
+        elif not names_of:
+            problems.append(f"{what} “{pattern}”: {_did_you_mean(pattern, known)} `evenflow list metrics` shows all.")
         found.update(dict.fromkeys(names_of))
     return list(found)
 
@@ -526,10 +413,17 @@ def check_labels(labels: Sequence[str], x: str | None, by: Sequence[str]) -> Non
 
 
 def chief(table: Table) -> list[str]:
-    """The metrics that tell most: each group's throughput; utilisation and mean delay of the link that queues."""
-    from .screens import chief_metrics
-
-    return chief_metrics(table)
+    """The metrics that tell most: each group's throughput; utilisation and delay of the link with the longest queue."""
+    known = table.metric_names()
+    found = [n for n in known if n.startswith("groups.") and n.endswith(".throughput_bps")]
+    delays: dict[str, float] = {}
+    for run in table.runs:
+        for name, link in run.json.get("links", {}).items():
+            delays[name] = delays.get(name, 0.0) + (link.get("queue_delay_s_mean") or 0.0)
+    if delays:
+        link = paths_.render(("links", max(delays, key=lambda n: delays[n])))
+        found += [f"{link}.utilisation", f"{link}.queue_delay_s_mean"]
+    return found
 
 
 def _list_names(table: Table) -> list[str]:
@@ -854,7 +748,7 @@ def _one_unit(panels: Sequence[Panel]) -> None:
     for panel in panels:
         wanted = least[panel.y.words]
         if wanted.unit == panel.y.unit and wanted.factor != panel.y.factor:
-            panel.lines = [_scaled(line, wanted.factor / panel.y.factor) for line in panel.lines]
+            panel.lines = [scaled(line, wanted.factor / panel.y.factor) for line in panel.lines]
             panel.y = wanted
 
 

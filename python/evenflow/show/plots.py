@@ -5,7 +5,7 @@ the data, 95 % confidence bands, colours that colour-blind readers can tell apar
 and dashes and markers that survive a grey printer. They are deterministic: the same table gives the same SVG, byte for
 byte. Text stays text in SVG, so that it can be searched and edited.
 
-What to draw is decided in `pictures`; `record.plot()`, `table.plot()` and `evenflow plot` are its front doors.
+`record.plot()` and `table.plot()`: `pictures` chooses, `picture` is the figure as data, `drawing` draws it.
 
 Colours: M. Okabe and K. Ito, "Color universal design" (2008). Its yellow, sky blue and orange are too pale for lines on
 white (1.3, 2.3 and 2.3 : 1); violet and brown are in their place, the pair that is farthest from the others for normal,
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from matplotlib.legend import Legend
     from matplotlib.lines import Line2D
 
-    from ..run.record import Record
-    from ..run.study import Curve, Label, Labels, Metric, Table
+    from ..run.study import Curve, Label, Labels, Table
+    from ..run.table import Metric
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#6A1FC0", "#6B3A10", "#000000")
 """Blue, vermilion, green, purple, violet, brown, black: in this order."""
@@ -302,22 +302,6 @@ def extent(legend: Legend) -> tuple[float, float]:
     return box.width / figure.dpi, box.height / figure.dpi
 
 
-def histogram(
-    ax: Axes,
-    shares: Sequence[float],
-    *,
-    label: str | None = None,
-    index: int = 0,
-    first: float = 0,
-    width: float = 0.8,
-    shift: float = 0.0,
-) -> None:
-    """Bars of shares over whole numbers `first`, `first` + 1, …; `shift` puts several schemes side by side."""
-    positions = [first + i + shift for i in range(len(shares))]
-    with style():
-        ax.bar(positions, shares, width=width, color=COLOURS[index % len(COLOURS)], label=label)
-
-
 def svg(made: Figure) -> str:
     """The figure as SVG text: no date, fixed ids, text as text."""
     return rendered(made, "svg").decode("utf-8")
@@ -342,37 +326,11 @@ def save(made: Figure, path: str | Path) -> Path:
         UsageError: another suffix.
         StoreError: no space, no permission.
     """
-    from ..run.store import write_whole
+    from ..run.files import write_out
 
     path = Path(path)
     kind = path.suffix.lstrip(".").lower()
     if kind not in METADATA:
         raise UsageError(f"{path}: figures are written as .svg, .pdf or .png")
-    write_whole(path, rendered(made, kind))
+    write_out(path, rendered(made, kind))
     return path
-
-
-def study(
-    table: Table,
-    metric: str,
-    x: str | None = None,
-    *,
-    by: Sequence[str] | None = None,
-    scale: float | None = None,
-    ylabel: str | None = None,
-) -> Figure:
-    """`table.plot(metric, x, by)`, with an axis title and a factor of one's own."""
-    from . import pictures
-    from .drawing import draw
-
-    found = pictures.of_table(table, pictures.Choice(metric=(metric,), x=x, by=None if by is None else tuple(by)))
-    return draw(found.relabelled(ylabel, scale))
-
-
-def series(record: Record, *names: str, scale: float | None = None, ylabel: str | None = None) -> Figure:
-    """`record.plot(series=names)`, with an axis title and a factor of one's own."""
-    from . import pictures
-    from .drawing import draw
-
-    found = pictures.of_record(record, pictures.Choice(series=names or ("*",)))
-    return draw(found.relabelled(ylabel, scale))

@@ -1,4 +1,4 @@
-"""Reports: one HTML file each, with everything in it, so that it opens offline and can be archived."""
+"""Reports: one self-contained HTML file each, which opens offline."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from ..papers.reproduce import Examined, Reproduction
     from ..run.study import Table
     from ..scenario.scenario import Scenario
-    from .pictures import Choice, Picture
+    from .picture import Picture
+    from .pictures import Choice
 
 LARGEST_EMBEDDED_CSV = 300_000
 """Bytes of data a figure may carry inside the page; more is a link to the file beside it."""
@@ -46,6 +47,7 @@ def _environment() -> Environment:
     )
     made.filters["number"] = lambda value: "∞" if value is None else claims.number(value)
     made.filters["by_mean"] = claims.by_mean
+    made.filters["in_words"] = claims.IN_WORDS.__getitem__
     made.filters["axes"] = _axes
     made.filters["accepted"] = lambda pair: claims.Check("", 0.0, pair[0], pair[1]).accepted
     return made
@@ -62,7 +64,7 @@ def _uri(kind: str, data: bytes) -> str:
 
 
 def render(done: Reproduction) -> str:
-    """The report of a re-examined paper."""
+    """The report of a reproduced paper."""
     document = done.to_json()
     rows = done.rows
     return html_page(
@@ -172,20 +174,18 @@ def _figure(found: Examined, done: Reproduction, rows: Sequence[dict[str, Any]])
 
 
 def _alt(title: str, rows: Sequence[dict[str, Any]]) -> str:
-    """What a figure shows, for those who do not see it: which claims on it hold and which fail, worst first.
-
-    The caption, which they hear as well, says what is plotted.
-    """
+    """A figure's alternative text: the verdicts of the claims on it, worst first. The caption describes the plot."""
     if not rows:
-        return f"{title}. No claim is judged on it; the file of data has its numbers."
+        return f"{title}. No claim uses this figure; its data file has the numbers."
     verdicts = [row["verdict"] for row in rows]
-    counts = [f"{verdicts.count(v)} {w}" for v, w in (("holds", "hold"), ("fails", "fail")) if v in verdicts]
-    if "undecided" in verdicts:
-        counts.append(f"{verdicts.count('undecided')} undecided")
-    worst = [f"{row['id']} {row['verdict']}: {row['statement'] or row['expected']}" for row in claims.worst_first(rows)]
+    counts = [f"{verdicts.count(verdict)} {words}" for verdict, words in claims.IN_WORDS.items() if verdict in verdicts]
+    worst = [
+        f"{row['id']} {claims.IN_WORDS[row['verdict']]}: {row['statement'] or row['expected']}"
+        for row in claims.worst_first(rows)
+    ]
     told = "; ".join(text.rstrip(".") for text in worst[:MOST_IN_ALT])
-    claimed = "the claim" if len(rows) == 1 else f"{len(rows)} claims"
-    return f"{title}. Of {claimed} on it: {', '.join(counts)}. {told}{'; …' if len(worst) > MOST_IN_ALT else '.'}"
+    claimed = "1 claim" if len(rows) == 1 else f"{len(rows)} claims"
+    return f"{title}. {claimed}: {', '.join(counts)}. {told}{'; …' if len(worst) > MOST_IN_ALT else '.'}"
 
 
 def _seeds(table: Table) -> str:
@@ -259,7 +259,7 @@ def _capital(text: str) -> str:
 def _study_caption(picture: Picture) -> str:
     unbounded = all(n < 2 for panel in picture.panels for line in panel.lines for n in line.n)
     if unbounded:
-        return "One run each: nothing can be said about the spread, so no interval is drawn."
+        return "One run each, so no interval is drawn."
     shape = {"line": "the band is", "interval": "the bar is"}.get(picture.kind, "bands and bars are")
     return f"Mean over replications; {shape} the 95 % confidence interval (Student t)."
 
@@ -308,8 +308,13 @@ def render_study(
     *,
     choice: Choice | None = None,
     command: str = "",
+    headings: Sequence[str] | None = None,
 ) -> str:
-    """The report of a study: the chosen metrics drawn over what is swept, as a table, and how to get them again."""
+    """Render a study: figures, a table of the chosen metrics, and the command that repeats it.
+
+    Args:
+        headings: of the metrics' columns; default: the metrics' names.
+    """
     from markupsafe import Markup
 
     from . import pictures, screens
@@ -348,7 +353,7 @@ def render_study(
             missing=figures.missing,
             notes=[note.text for note, _ in table.notes()],
             labels=[short[name] for name in labels],
-            metrics=[screens.heading(metric) for metric in metrics],
+            metrics=headings or [screens.heading(metric) for metric in metrics],
             rows=rows,
             command=command,
             seeds=_seeds(table),

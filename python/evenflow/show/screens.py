@@ -1,4 +1,4 @@
-"""What the commands print for people: one function a screen, each given plain data."""
+"""Terminal screens: one function each, with plain data as arguments."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ..judge import claims
 from ..run import evidence
 from ..run.tunnels import FROM
 from ..scenario.outline import mean_of
+from ..words import counted
 from . import names
 from .console import clean, console, grid, plain, rate, share, table, time_span
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from ..scenario.scenario import Scenario
     from ..theory import Prediction
 
-COLOUR = {"fails": "bold red", "undecided": "yellow", "holds": "green"}
+COLOUR = {"fails": "bold red", "undecided": "dim", "holds": "green"}
 
 
 def _escaped(text: object) -> str:
@@ -41,14 +42,14 @@ MOST_NOTES = 20
 
 
 def _begin(out: Console, rows: Sequence[Sequence[str]], what: str) -> Sequence[Sequence[str]]:
-    """The first rows, if there are more than anybody reads on a screen; says so."""
+    """The first rows of a long table, with a line that says how many there are."""
     if len(rows) > MOST_ROWS:
         out.print(f"The first {MOST_ROWS} of {len(rows):,} {what}; --json prints all.")
     return rows[:MOST_ROWS]
 
 
 def run(scenario: Scenario, record: Record, instability: Mapping[str, float] | None = None) -> None:
-    """One run: rates, shares, what viewers saw, delay, where the queue was.
+    """One run: rates, shares, transfers, video, delay and the bottleneck.
 
     Args:
         instability: in percent, of groups with adaptive video for which it is known.
@@ -57,7 +58,7 @@ def run(scenario: Scenario, record: Record, instability: Mapping[str, float] | N
     out = console()
     start, end = doc.get("window_s", [0, 0])
     title = _escaped(scenario.title or scenario.source or "Scenario")
-    out.print(f"[bold]{title}[/bold] · seed {doc.get('seed')} · measured from {plain(start)} s to {plain(end)} s\n")
+    out.print(f"[bold]{title}[/bold] · seed {doc.get('seed')} · measured from {plain(start)} s to {plain(end)} s")
 
     groups: Mapping[str, Any] = doc.get("groups", {})
     total = sum((g.get("throughput_bps") or 0.0) * (g.get("users") or 0) for g in groups.values())
@@ -78,8 +79,9 @@ def run(scenario: Scenario, record: Record, instability: Mapping[str, float] | N
                 share(marked) if g.get("marks") else "–",
             )
         )
-    headings = ("group", "users", "throughput each", "share of all", "goodput each", "lost", "marked")
+    headings = ("group", "users", "throughput per user", "share", "goodput per user", "lost", "marked")
     grid(out, headings, _begin(out, rows, "groups"), right=(1, 2, 3, 4, 5, 6))
+    _transfers(out, groups)
     _videos(out, groups, instability or {})
 
     links = list(_links(doc))
@@ -95,13 +97,13 @@ def run(scenario: Scenario, record: Record, instability: Mapping[str, float] | N
         )
         for name, link in links
     ]
-    headings = ("link", "used", "queue, mean", "delay, mean", "99 %", "longest", "dropped")
+    headings = ("link", "utilisation", "mean queue", "mean delay", "p99 delay", "max delay", "dropped")
     grid(out, headings, _begin(out, rows, "links"), right=(1, 2, 3, 4, 5, 6), text=(2, 6))
     out.print(_where_the_queue_was(links))
     dead = sum(g.get("flows_dead") or 0 for g in groups.values())
     if dead:
         out.print(
-            f"[yellow]{dead} TCP connection{'s' if dead > 1 else ''} gave up: too many timeouts in a row.[/yellow]"
+            f"[yellow]{dead} TCP connection{'s' if dead > 1 else ''} gave up after too many timeouts in a row.[/yellow]"
         )
     speed = f"{time_span(doc.get('wall_s'))} for {plain(doc.get('events'))} events"
     from .. import _core
@@ -110,8 +112,26 @@ def run(scenario: Scenario, record: Record, instability: Mapping[str, float] | N
     out.print(f"[dim]{speed} · record {record.record_hash[:16]} · scenario {scenario.hash[:16]}[/dim]{build}")
 
 
+def _transfers(out: Console, groups: Mapping[str, Any]) -> None:
+    """Completion times of each group with transfers: pages, requests, short flows, pings."""
+    rows = [
+        (
+            _escaped(name),
+            f"{plain(found.get('completed'))} of {plain(found.get('started'))}",
+            *(time_span(found.get(f"first_byte_s_{of}")) for of in ("p50", "p95")),
+            *(time_span(found.get(f"completion_s_{of}")) for of in ("p50", "p95", "p99", "max")),
+        )
+        for name, g in groups.items()
+        if (found := g.get("transfers")) is not None
+    ]
+    if not rows:
+        return
+    times = ("first byte p50", "p95", "completion time p50", "p95", "p99", "max")
+    grid(out, ("group", "transfers completed", *times), _begin(out, rows, "groups"), right=tuple(range(1, 8)))
+
+
 def _videos(out: Console, groups: Mapping[str, Any], instability: Mapping[str, float]) -> None:
-    """What the viewers of each group saw, where there are some: all users together."""
+    """Start-up, stalls and bitrate of each group with video, over all its users."""
     rows: list[Sequence[str]] = []
     for name, g in groups.items():
         video = g.get("video")
@@ -133,7 +153,7 @@ def _videos(out: Console, groups: Mapping[str, Any], instability: Mapping[str, f
         )
     if not rows:
         return
-    headings = ["group", "videos started", "wait for the start, mean", "longest", "stalls", "stalled", "bitrate, mean"]
+    headings = ["group", "videos started", "mean start-up", "max start-up", "stalls", "stalled", "mean bitrate"]
     if any("switches" in (g.get("video") or {}) for g in groups.values()):
         headings += ["switches", "instability"]  # of adaptive video alone
     rows = [row[: len(headings)] for row in rows]
@@ -141,12 +161,12 @@ def _videos(out: Console, groups: Mapping[str, Any], instability: Mapping[str, f
 
 
 def notes(found: Sequence[Note]) -> None:
-    """What the run did not do, or did for a reason that its numbers do not show."""
+    """Notes: settings without effect, and reasons that the numbers do not show."""
     _notes([(note, "") for note in found])
 
 
 def notes_of_study(results: Table) -> None:
-    """The same of a study, each note once, and at how many of its points."""
+    """Notes of a study, each once, with the number of its points."""
     points = len(results.points())
     _notes(
         [
@@ -177,7 +197,7 @@ def _notes(found: Sequence[tuple[Note, str]]) -> None:
 
 
 def check(outline: Outline) -> None:
-    """What was understood of a scenario: links and limits, groups and round trips, what is varied."""
+    """A checked scenario: links and limits, groups and round trips, the sweep."""
     out = console()
     scenario = outline.scenario
     title = _escaped(scenario.title or scenario.source or "Scenario")
@@ -202,7 +222,7 @@ def check(outline: Outline) -> None:
         trip = time_span(source.round_trip_s) if source.tcp else "–"
         filled = f"{plain(fills / source.packet)} packets" if fills is not None else "–"
         lines.append((_escaped(source.group), plain(source.users), _sends(source), _escaped(path), trip, filled))
-    headings = ("group", "users", "each sends", "path", "round trip", "rate × round trip")
+    headings = ("group", "users", "traffic per user", "path", "round trip", "bandwidth-delay product")
     grid(out, headings, _begin(out, lines, "kinds of traffic"), right=(1, 4, 5), text=(2, 3))
     from ..scenario.sweep import outline as planned
 
@@ -214,7 +234,7 @@ def check(outline: Outline) -> None:
         more = f" and {len(random) - 3} more" if len(random) > 3 else ""
         out.print(f"Random: {_escaped(', '.join(random[:3]))}{more}.")
     out.print(
-        "[dim]round trip: of one packet where nothing waits; rate × round trip: what fills the narrowest link; "
+        "[dim]round trip: without queueing; bandwidth-delay product: of the narrowest link; "
         f"scenario {scenario.hash[:16]}[/dim]"
     )
 
@@ -249,7 +269,7 @@ def _sends(source: Source) -> str:
 
 
 def _links(doc: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """Every link, and its reverse direction where a queue was seen there."""
+    """Every link, and its reverse direction where packets queued there."""
     found: list[tuple[str, Mapping[str, Any]]] = []
     for name, link in doc.get("links", {}).items():
         found.append((name, link))
@@ -266,24 +286,26 @@ def _reasons(counts: Mapping[str, int] | None) -> str:
 
 def _where_the_queue_was(links: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
     if not links:
-        return "There is no link to queue at."
+        return "The scenario has no link with a queue."
     name, link = max(links, key=lambda pair: pair[1].get("queue_delay_s_mean") or 0.0)
     delay = link.get("queue_delay_s_mean")
     if not delay or delay < 1e-4:
-        return "There was no queue to speak of: no link delayed packets by 0.1 ms on average."
+        return "No link delayed packets by more than 0.1 ms on average."
     return (
-        f"The queue was at [bold]{_escaped(name)}[/bold]: {plain(link.get('queue_packets_mean'))} packets and "
-        f"{time_span(delay)} on average, {share(link.get('utilisation'))} of its time in use."
+        f"Bottleneck: [bold]{_escaped(name)}[/bold]. Mean queue {plain(link.get('queue_packets_mean'))} packets "
+        f"({time_span(delay)}), utilisation {share(link.get('utilisation'))}."
     )
 
 
-def study(results: Table, metrics: Sequence[str] | None = None) -> None:
-    """Mean and 95 % interval of the chief metrics at every point."""
+def study(results: Table, metrics: Sequence[str] | None = None, titles: Sequence[str] | None = None) -> None:
+    """Mean and 95 % interval of the chief metrics at every point; `titles` replace the metrics' names."""
+    from .pictures import chief
+
     out = console()
-    chosen = list(metrics) if metrics is not None else chief_metrics(results)
+    chosen = list(metrics) if metrics is not None else chief(results)
     labels = list(dict.fromkeys(name for point in results.points() for name in point))
     short = short_labels(labels)
-    headings = [heading(name) for name in chosen]
+    headings = titles or [heading(name) for name in chosen]
     keys = len(labels) + 1
     points = results.to_json()["points"]
     most = 60
@@ -305,23 +327,7 @@ def study(results: Table, metrics: Sequence[str] | None = None) -> None:
     )
     if len(points) > most:
         out.print(f"… and {len(points) - most} more points; all are in results.csv.")
-    out.print("[dim]mean ± half the 95 % Student-t interval over replications[/dim]")
-
-
-def chief_metrics(results: Table) -> list[str]:
-    """Each group's throughput, and utilisation and delay of the link with the longest queue."""
-    known = results.metric_names()
-    found = [n for n in known if n.startswith("groups.") and n.endswith(".throughput_bps")]
-    delays: dict[str, float] = {}
-    for run in results.runs:
-        for name, link in run.json.get("links", {}).items():
-            delays[name] = delays.get(name, 0.0) + (link.get("queue_delay_s_mean") or 0.0)
-    if delays:
-        from ..scenario import paths
-
-        link = paths.render(("links", max(delays, key=lambda n: delays[n])))
-        found += [f"{link}.utilisation", f"{link}.queue_delay_s_mean"]
-    return found
+    out.print("[dim]mean ± half-width of the 95 % confidence interval over n runs[/dim]")
 
 
 def short_labels(labels: Sequence[str]) -> dict[str, str]:
@@ -387,38 +393,63 @@ def _digits(value: float, decimals: int) -> str:
     return f"{value:,.{decimals}f}" if abs(value) >= 10_000 else f"{value:.{decimals}f}"
 
 
-def ledger(document: Mapping[str, Any], *, only_failing: bool = False) -> None:
-    """A paper's claims, worst first, and the counts; `only_failing` leaves out the other claims."""
+def ledger(document: Mapping[str, Any], *, brief: bool = False, verdicts: Sequence[str] = ("fails", "holds")) -> None:
+    """A paper's claims: counts, then the decided ones, worst first, then the inconclusive ones in a line each.
+
+    Args:
+        brief: leave out measured values, reasons and inconclusive claims.
+        verdicts: of the claims in the first table.
+    """
     out = console()
-    rows = claims.worst_first(list(document["claims"]))
-    if only_failing:
-        rows = [row for row in rows if row["verdict"] == "fails"]
-    made = table("verdict", "claim", "what is claimed, what was measured")
-    made.columns[0].min_width, made.columns[1].max_width = 16, 22
-    for row in rows:
-        verdict = f"[{COLOUR[row['verdict']]}]{row['verdict']}[/]" + (" (by mean)" if row.get("by_mean") else "")
-        if row.get("apart"):
-            verdict += f"\n[dim]{_escaped(row['apart'])}[/dim]"
-        if row.get("relaxed"):
-            verdict += f"\n[dim]wider:[/] [{COLOUR[row['relaxed']]}]{row['relaxed']}[/]"
-        text = _escaped(row.get("statement") or row["expected"])
-        text += f"\nmeasured {_escaped(_cut(row['measured'], 200))}; accepted {_escaped(_cut(_accepted(row), 160))}"
-        if row.get("why"):
-            text += f"\n[dim]{_escaped(_cut(row['why']))}[/dim]"
-        made.add_row(verdict, f"{_escaped(row['id'])}\n[dim]{_escaped(row['source'])}[/dim]", text)
-    if rows:
-        out.print(made)
     out.print(counts(document))
+    rows = claims.worst_first([row for row in document["claims"] if not row.get("apart")])
+    made = table("verdict", "claim", "statement" if brief else "statement, measured value, accepted range")
+    made.columns[0].min_width, made.columns[1].max_width = 17, 22
+    for row in rows:
+        if row["verdict"] not in verdicts:
+            continue
+        text = _escaped(row.get("statement") or row["expected"])
+        if not brief:
+            text += f"\nmeasured {_escaped(_cut(row['measured'], 200))}; accepted {_escaped(_cut(_accepted(row), 160))}"
+            text += f"\n[dim]{_escaped(_cut(row['why']))}[/dim]" if row.get("why") else ""
+        made.add_row(_verdict(row), f"{_escaped(row['id'])}\n[dim]{_escaped(row['source'])}[/dim]", text)
+    if made.row_count:
+        out.print(made)
+    inconclusive = [row for row in rows if row["verdict"] == "undecided"]
+    if inconclusive and not brief:
+        _inconclusive(out, inconclusive)
+    excluded = [row["id"] for row in document["claims"] if row.get("apart")]
+    if excluded and not brief:
+        out.print(f"[dim]Not counted: {_escaped(', '.join(excluded))}[/dim]")
     if document.get("sensitivity"):
         out.print(_sensitivity(document["sensitivity"]))
 
 
+def _verdict(row: Mapping[str, Any]) -> str:
+    """The verdict by the strict criterion, and by the lenient one where that differs."""
+    word = claims.IN_WORDS[row["verdict"]]
+    text = f"[{COLOUR[row['verdict']]}]{word}[/]" + ("\n[dim]by the mean only[/]" if row.get("by_mean") else "")
+    if row.get("relaxed") not in (None, row["verdict"]):
+        text += f"\n[dim]lenient: {claims.IN_WORDS[row['relaxed']]}[/]"
+    return text
+
+
+def _inconclusive(out: Console, rows: Sequence[Mapping[str, Any]]) -> None:
+    """A grey line for each inconclusive claim, with the number of runs that would decide it."""
+    made = table("claim", "inconclusive: statement", "runs to decide", right=(2,))
+    for row in rows:
+        needed = row.get("runs_to_decide")
+        cells = (row["id"], _cut(row.get("statement") or row["expected"], 100), f"about {needed:,}" if needed else "–")
+        made.add_row(*(f"[dim]{_escaped(cell)}[/dim]" for cell in cells))
+    out.print(made)
+
+
 def _sensitivity(rows: Sequence[Mapping[str, Any]]) -> Any:
     """Which verdicts change with which other choice."""
-    made = table("option", "value", "instead of", "verdicts that change: literal, and (wider reading)")
+    made = table("option", "value", "instead of", "changed verdicts: strict (lenient)")
     for row in rows:
         changes = "; ".join(f"{c['id']} {c['before']} → {c['after']}" for c in row["changes"]) or "none"
-        present = row.get("instead_of", row["default"])  # ledgers of before have no other than the default
+        present = row.get("instead_of", row["default"])  # older results have no other value than the default
         made.add_row(*(_escaped(str(text)) for text in (row["option"], row["value"], present)), _escaped(changes))
     return made
 
@@ -433,61 +464,64 @@ def _cut(text: str, most: int = 240) -> str:
 
 
 def counts(document: Mapping[str, Any]) -> str:
-    """One paragraph: how many claims hold, fail, are undecided, by the paper's words and by the wider reading."""
+    """One paragraph: how many claims are supported, not supported and inconclusive."""
     c = claims.count(document["claims"])
     scale = _escaped(document.get("scale", "quick"))
+    strict = ((c.holds, c.holds_by_mean), (c.fails, c.fails_by_mean), (c.undecided, 0))
+    lenient = (
+        (c.relaxed_holds, c.relaxed_holds_by_mean),
+        (c.relaxed_fails, c.relaxed_fails_by_mean),
+        (c.relaxed_undecided, 0),
+    )
+
+    def said(numbers: Sequence[tuple[int, int]]) -> str:
+        words = claims.IN_WORDS.values()
+        return ", ".join(f"{n} {w}{claims.by_mean(m)}" for (n, m), w in zip(numbers, words, strict=True))
+
     lines = [
-        f"[bold]{c.judged} claims at scale “{scale}”: {c.holds} hold{claims.by_mean(c.holds_by_mean)}, {c.fails} fail"
-        f"{claims.by_mean(c.fails_by_mean)}, {c.undecided} undecided[/bold] by the paper's own words and numbers;",
-        f"with the wider reading where there is one: {c.relaxed_holds} hold{claims.by_mean(c.relaxed_holds_by_mean)}, "
-        f"{c.relaxed_fails} fail{claims.by_mean(c.relaxed_fails_by_mean)}, {c.relaxed_undecided} undecided.",
+        f"[bold]{counted(c.judged, 'claim')} at scale “{scale}”: {said(strict)}.[/bold]",
+        f"Lenient criteria, where defined: {said(lenient)}.",
     ]
     if c.apart:
-        lines.append(
-            f"{c.apart} more are counted apart: they hold by construction, are arithmetic, or were calibrated."
-        )
+        lines.append(f"{counted(c.apart, 'claim')} not counted: true by construction, arithmetic or calibrated.")
     if c.undecided and scale == "quick":
-        lines.append("Undecided claims need more runs: --scale paper has the paper's own number.")
+        lines.append("Inconclusive means: needs more runs. Use --scale paper for the paper's own number.")
     return "\n".join(lines)
 
 
-def papers(rows: Sequence[Mapping[str, Any]]) -> None:
-    """What can be reproduced."""
+def papers(rows: Sequence[Mapping[str, Any]], after: str) -> None:
+    """The installed papers with their shipped results, and a line ``after`` them."""
     out = console()
+    keys = ("holds", "fails", "undecided", "apart")
     cells = [
-        (
-            row["key"],
-            _escaped(row["title"]),
-            str(row["experiments"]),
-            str(row["claims"]),
-            row["counts"],
-            row["by_mean"],
-        )
+        (_escaped(row["title"]), *(str(row.get(key, "–")) for key in keys), f"evenflow reproduce {row['key']}")
         for row in rows
     ]
-    headings = ("paper", "title", "experiments", "claims", "hold / fail / undecided", "by means")
-    grid(out, headings, cells, right=(2, 3, 5), text=(1,))
-    out.print("Start with: evenflow reproduce abc --scale quick")
+    headings = ("paper", *(claims.IN_WORDS[key] for key in keys[:3]), "not counted", "command")
+    if rows:
+        grid(out, headings, cells, right=(1, 2, 3, 4), text=(0,))
+    out.print(_escaped(after))
 
 
 def listing(title: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
     """Names and one line each."""
     out = console()
     out.print(f"\n[bold]{title}[/bold]")
-    grid(out, columns, [[_escaped(row.get(c, "")) for c in columns] for row in rows], text=(len(columns) - 1,))
+    headings = [{"kind": "name", "room": "category", "doc": "meaning"}.get(c, c) for c in columns]
+    grid(out, headings, [[_escaped(row.get(c, "")) for c in columns] for row in rows], text=(len(columns) - 1,))
 
 
 ALARMS = {"dangerous": " (!!!)", "possibly-dangerous": " (!)"}
 
 
 def tunnels(found: TunnelTable) -> None:
-    """What each set of rules makes of the ECN field, at the ingress and at the egress."""
+    """The ECN field at the ingress and the egress of a tunnel, under each set of rules."""
     out = console()
     fields, rules = found["fields"], {name: found["rules"][name] for name in FROM}
-    out.print("\n[bold]Ingress[/bold]: the outer field, by the field of the packet that is wrapped")
+    out.print("\n[bold]Ingress[/bold]: outer field by inner field")
     rows = [[_escaped(inner), *(_escaped(rules[name]["ingress"][inner]) for name in rules)] for inner in fields]
     grid(out, ["inner", *rules], rows)
-    out.print("\n[bold]Egress[/bold]: the field that leaves the tunnel, by inner and outer field")
+    out.print("\n[bold]Egress[/bold]: resulting field by inner and outer field")
     pairs = [(inner, outer) for inner in fields for outer in fields]
     rows = [
         [
@@ -498,20 +532,26 @@ def tunnels(found: TunnelTable) -> None:
         for inner, outer in pairs
     ]
     grid(out, ["inner", "outer", *rules], rows, keys=2)
-    out.print(
-        "(!!!) a pair that RFC 6040 calls currently unused, always potentially dangerous; (!) possibly dangerous."
-    )
+    out.print("RFC 6040 calls these pairs: (!!!) always potentially dangerous, (!) possibly dangerous.")
     for name in rules:
         out.print(f"[dim]{name}: {FROM[name]}[/dim]")
 
 
 def more(command: str) -> None:
-    """Where to read on."""
+    """The command that prints more."""
     console().print(f"[dim]More with: {_escaped(command)}[/dim]")
 
 
-def mechanism(found: Mapping[str, Any]) -> None:
-    """A mechanism's parameters, observables, counters, deviations and source; or a metric's definition."""
+MOST_PARAMETERS = 30
+"""Of a mechanism on one screen."""
+
+
+def mechanism(found: Mapping[str, Any], *, everything: bool = False) -> None:
+    """A mechanism on one screen, or a metric's definition.
+
+    Args:
+        everything: add ranges, sources, observables, counters, deviations and validation.
+    """
     out = console()
     if "kind" not in found:
         out.print(f"[bold]{_escaped(found['name'])}[/bold] ({_escaped(found.get('unit') or 'no unit')})")
@@ -520,24 +560,24 @@ def mechanism(found: Mapping[str, Any]) -> None:
                 out.print(f"{field}: {_escaped(found[field])}" if field != "doc" else _escaped(found[field]))
         return
     out.print(f"[bold]{_escaped(found['kind'])}[/bold] · {_escaped(found['title'])} · {_escaped(found['room'])}\n")
-    acts = {"both": "forward and backward"}.get(found.get("acts", ""), found.get("acts"))
+    acts = {"both": "both directions"}.get(found.get("acts", ""), f"the {found.get('acts')} direction")
     texts = (
         found.get("doc"),
         f"Source: {found['source']}" if found.get("source") else "",
-        f"Acts on packets that cross it: {acts}." if acts else "",
+        f"Acts on packets in {acts}." if found.get("acts") else "",
     )
     for text in texts:
         if text:
             out.print(_escaped(text))
     if found.get("example"):
-        out.print("\n[bold]To copy[/bold]")
+        out.print("\n[bold]Example[/bold]")
         out.print(_escaped(found["example"]), soft_wrap=True)  # never broken, so that it can be copied
     if found.get("params"):
-        cells = []
-        for p in found["params"]:
-            meaning = _escaped(p["doc"]) + (f" [dim]({_escaped(p['source'])})[/dim]" if p.get("source") else "")
-            cells.append([*(_escaped(p.get(k) or "–") for k in ("name", "type", "default", "range")), meaning])
-        grid(out, ("parameter", "type", "default", "range", "meaning"), cells, text=(1, 2, 3, 4))
+        _parameters(out, found["params"], everything=everything)
+    if not everything:
+        more_options = ["--all"] + (["--validation"] if _is_checked(found) else [])
+        more(f"evenflow describe {found['kind']} {' or '.join(more_options)}")
+        return
     if found.get("presets"):
         names, *rows = found["presets"]
         grid(out, names, [[_escaped(cell) for cell in row] for row in rows], text=tuple(range(1, len(names))))
@@ -554,6 +594,38 @@ def mechanism(found: Mapping[str, Any]) -> None:
                     (item.get("name"), item.get("doc")) if key == "counters" else (item.get("what"), item.get("why"))
                 )
                 out.print(f"  {_escaped(first)}: {_escaped(second)}")
+    if _is_checked(found):
+        checked(found)
+
+
+def _parameters(out: Console, params: Sequence[Mapping[str, Any]], *, everything: bool) -> None:
+    """The parameters: a line each, or with range and source."""
+    if everything:
+        cells = []
+        for p in params:
+            meaning = _escaped(p["doc"]) + (f" [dim]({_escaped(p['source'])})[/dim]" if p.get("source") else "")
+            cells.append([*(_escaped(p.get(k) or "–") for k in ("name", "type", "default", "range")), meaning])
+        grid(out, ("parameter", "type", "default", "range", "meaning"), cells, text=(1, 2, 3, 4))
+        return
+    rows = [[str(p["name"]), _cut(str(p.get("default") or "–"), 24), str(p["doc"])] for p in params[:MOST_PARAMETERS]]
+    space = max(20, out.width - 10 - sum(max(len(row[i]) for row in rows) for i in (0, 1)))
+    grid(
+        out,
+        ("parameter", "default", "meaning"),
+        [[*map(_escaped, row[:2]), _escaped(_cut(row[2], space))] for row in rows],
+    )
+    if len(params) > MOST_PARAMETERS:
+        out.print(f"[dim]{len(params) - MOST_PARAMETERS} more parameters: --all[/dim]")
+
+
+def _is_checked(found: Mapping[str, Any]) -> bool:
+    return bool(found.get("validation", {}).get("rows") or found.get("vectors"))
+
+
+def checked(found: Mapping[str, Any]) -> None:
+    """The checks of a mechanism against references."""
+    if not _is_checked(found):
+        console().print(f"No validation of {_escaped(found.get('kind') or found['name'])} is recorded.")
     if found.get("validation", {}).get("rows"):
         validation(found["validation"])
     if found.get("vectors"):
@@ -561,9 +633,9 @@ def mechanism(found: Mapping[str, Any]) -> None:
 
 
 def vectors(found: Sequence[Mapping[str, Any]]) -> None:
-    """The conformance vectors that a mechanism meets."""
+    """Conformance vectors of a mechanism."""
     out = console()
-    said = "tests/conformance, written a second time from these documents; the tests require that all are met"
+    said = "tests/conformance: a second implementation from these documents; every vector must match"
     out.print(f"[bold]Conformance vectors[/bold] [dim]({said})[/dim]")
     cells = [
         [
@@ -578,7 +650,7 @@ def vectors(found: Sequence[Mapping[str, Any]]) -> None:
 
 
 def validation(found: Mapping[str, Any]) -> None:
-    """What a mechanism was checked against, and where the two differ and why."""
+    """Checks of a mechanism against references, and the reasons of differences."""
     out = console()
     engines = " and ".join(engine[:16] for engine in found["engines"])
     out.print(f"[bold]Validation[/bold] [dim](engine {engines}; docs/validation.md)[/dim]")
@@ -590,14 +662,14 @@ def validation(found: Mapping[str, Any]) -> None:
         far = f"{away:+.1%}, {where}" if away is not None else where
         agree = f"{line['agree']} of {line['numbers']}"
         cells.append([_escaped(line["check"]), _escaped(line["against"]), agree, _escaped(far)])
-    grid(out, ("check", "against", "agree", "farthest: ours to theirs"), cells, right=(2,), text=(0, 1, 3))
+    grid(out, ("check", "against", "agree", "largest deviation from reference"), cells, right=(2,), text=(0, 1, 3))
     for reason, rows in evidence.differing(found["rows"]).items():
         against = ", ".join(dict.fromkeys(f"{row['check']} against {row['against']}" for row in rows))
         out.print(f"  [yellow]{len(rows)} differ[/yellow], {_escaped(against)}: {_escaped(reason)}")
 
 
 def theory(found: Prediction) -> None:
-    """Prediction beside simulation: rates, windows and prices; links; whether it settles; what to beware of."""
+    """Prediction and simulation: rates, windows, prices, links, stability, warnings."""
     out = console()
     document = found.to_json()
     scenario = found.scenario
@@ -624,7 +696,16 @@ def theory(found: Prediction) -> None:
                 *(_off(r["difference"][column]) for column in ("pure", "corrected")),
             ]
         )
-    rates = ("flows", "round trip", "weight", "rate: pure", "corrected", "simulated", "pure off", "corrected off")
+    rates = (
+        "flows",
+        "round trip",
+        "weight",
+        "rate: pure",
+        "corrected",
+        "simulated",
+        "pure deviation",
+        "corrected deviation",
+    )
     grid(out, ("route", *rates), rows, right=tuple(range(1, 9)))
 
     rows = []
@@ -660,8 +741,8 @@ def theory(found: Prediction) -> None:
     for warning in document["warnings"]:
         out.print(f"[yellow]{_escaped(warning)}[/yellow]")
     out.print(
-        "[dim]rates of one connection; two predictions: pure / corrected; ± half the 95 % interval; "
-        "off: predicted over simulated, less 1; "
+        "[dim]rates per connection; predictions pure / corrected; ± half-width of the 95 % interval; "
+        "deviation: predicted / simulated − 1; "
         f"scenario {scenario.hash[:16]}[/dim]"
     )
 
@@ -705,7 +786,7 @@ def _marking(links: Mapping[str, Mapping[str, Any]]) -> list[str]:
         if "form" in m:
             text = f"{m['form']} (closed form)"
         else:
-            falls = "" if m["increasing"] else "; its load falls in places where its price grows"
+            falls = "" if m["increasing"] else "; its load is not monotonic in its price"
             text = (
                 f"measured curve {m['measured']}, sha256 {m['sha256'][:12]}, prices from {m['first']:.3g} to "
                 f"{m['top']:.3g}, {time_span(m['rtt_s'])} round trip{falls}"
@@ -733,9 +814,9 @@ def _settles(out: Any, found: Mapping[str, Any]) -> None:
 
 
 def doctor(rows: Sequence[Mapping[str, str]]) -> None:
-    """What this host can do."""
+    """Checks of this machine."""
     out = console()
-    made = table("", "what", "found")
+    made = table("", "check", "result")
     marks = {"yes": "[green]✓[/]", "no": "[dim]–[/]", "bad": "[red]✗[/]"}
     for row in rows:
         made.add_row(marks[row["state"]], _escaped(row["what"]), _escaped(row["found"]))

@@ -1,7 +1,6 @@
-"""The view of one run: a page of its own on which everything a run recorded stands over one time axis.
+"""The view of a run: an offline HTML page with a chart for each quantity that was recorded, over one time axis.
 
-The page has its data and its script in it: it opens offline, is zoomed and printed without a server, and the same
-record gives the same bytes. What is on it is decided here; `templates/view.js` draws it.
+uPlot draws the charts (`templates/view.js`). The same record gives the same bytes.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -31,72 +30,48 @@ if TYPE_CHECKING:
 
 VIEW = "view.html"
 SOURCES = (
+    *(f"show/{name}.py" for name in ("following", "names", "view")),
+    *(f"show/templates/{name}" for name in ("base.html.j2", "view.html.j2", "view.js", "uplot/uPlot.iife.min.js")),
     "run/recording.py",
-    "show/following.py",
-    "show/names.py",
-    "show/view.py",
-    "show/templates/base.html.j2",
-    "show/templates/view.html.j2",
-    "show/templates/view.js",
 )
 MOST_EACH = 12
-"""Lines of one owner in a panel; of more, the mean, the least and the largest are drawn."""
-MOST_SAMPLES = 20_000
-"""Samples of a line on the page."""
-MOST_ON_PAGE = 400_000
-"""Samples of all lines together; each keeps at least `FEWEST`."""
-FEWEST = 1_000
+"""Lines of one owner in a panel; more are replaced by their mean, minimum and maximum."""
+MOST_SAMPLES, FEWEST, MOST_ON_PAGE = 20_000, 1_000, 400_000
+"""Samples of a line: at most, at least; and of all lines together."""
 DIGITS = 7
 OTHERS = ("#000000", "#6B3A10", "#4B5560", "#00564A")
-"""Colours of links and stages; users have the house's first five."""
+"""Colours of links and stages."""
 USERS = plots.COLOURS[:5]
 SECOND = {"ssthresh": "window", "probed_ssthresh": "probed_window"}
-"""Observables that stand in the panel of another, dashed."""
+"""Observables that are drawn dashed in the panel of another."""
 ORDER = (
-    "level",
-    "buffer",
-    "fetching",
-    "stalled",
-    "goodput",
-    "arriving rate",
-    "sent rate",
-    "delivered rate",
-    "congestion window",
-    "round-trip time",
-    "smoothed round-trip time",
-    "window told",
-    "window worked out",
-    "rate assigned",
-    "queue length",
-    "backlog over rate",
+    *("level", "buffer", "fetching", "stalled", "goodput", "arriving rate", "sent rate", "delivered rate"),
+    *("congestion window", "round-trip time", "smoothed round-trip time", "advertised window", "computed window"),
+    *("rate assigned", "queue length", "queue drain time"),
 )
-"""Panels from the top, by their first words; others follow in the order of the record."""
-ASKED, RECEIVED, SHOWN = "asked", "received", "shown"
-LEVELS = {ASKED: "users_levels", RECEIVED: "users_levels_received", SHOWN: "users_levels_shown"}
+"""Panels from the top; others follow in the order of the record."""
+LEVELS = {"asked": "users_levels", "received": "users_levels_received", "shown": "users_levels_shown"}
 EXPLAINED = {
     "fetching": "fetching (ON: from a request to the last byte of its chunk)",
     "arriving rate": "arriving rate (payload of packets that arrive)",
-    "window told": "window told to the sender",
     "buffer": "video in the buffer",
 }
 NOTHING = (
-    "This run recorded no series, and nobody watched video in it, so that there is nothing to show over time. Name "
-    "series under [record] in its scenario and run it again."
+    "This run has no recorded series and no video. Name series under [record] in the scenario, then repeat the run."
 )
 
 
 @dataclass
 class Line:
-    """Something over time.
+    """One quantity of a user, link or stage over time.
 
     Attributes:
-        who: whose it is; lines of one owner have one colour.
-        words: what is said beside the owner: "asked", "flow 2".
-        draw: "line" from sample to sample, "post" held until the next, "pre" of the interval before, "even" changing
-            evenly.
+        who: the owner; its lines have one colour.
+        words: what tells the owner's lines apart: "asked", "flow 2".
+        draw: "line" from sample to sample, "post" held until the next, "pre" of the interval before, "even"
+            interpolated.
         spans: periods, in place of values.
-        series: the name in the record, where it is one.
-        family: what it may be summed up with.
+        family: lines of one family may be summarised.
     """
 
     who: str
@@ -113,13 +88,12 @@ class Line:
 
 @dataclass
 class Panel:
-    """Lines of one quantity. `kind`: "lines", "bars" of periods, or "marks" of instants."""
+    """Lines of one quantity. `kind`: "lines", "bars" of periods, or "marks" of instants; `names`: of whole values."""
 
     quantity: Quantity
     kind: str = "lines"
     lines: list[Line] = field(default_factory=list)
     names: dict[int, str] | None = None
-    """What whole values are called: the bitrates of levels."""
 
     @property
     def title(self) -> str:
@@ -146,15 +120,15 @@ class View:
 
 def write(record: Record, path: str | Path, more: Sequence[Record] = (), notes: Sequence[str] = ()) -> Path:
     """Write the page of a run; arguments as of `page`."""
-    from ..run.store import write_whole
+    from ..run.files import write_out
 
     target = Path(path)
-    write_whole(target, page(record, more, notes).encode())
+    write_out(target, page(record, more, notes).encode())
     return target
 
 
 def key(record: Record) -> str:
-    """What a page follows from: the record, the engine that may run it again, and the code that draws it."""
+    """Identifies a page: the record, the engine that may repeat it, and the code that draws it."""
     from hashlib import sha256
     from importlib.resources import files
 
@@ -167,151 +141,128 @@ def key(record: Record) -> str:
 
 
 def is_of(path: Path, record: Record) -> bool:
-    """Whether a page that was written is still the one of this record."""
+    """Whether a file is the current page of this record."""
     try:
         return f'content="{key(record)}"' in path.read_text(encoding="utf-8")[:1000]
     except (OSError, ValueError):
         return False
 
 
-def write_again(record: Record, path: str | Path, *, again: bool = True) -> Path:
-    """Write the page of a run; what its record lacks is had by running it again (`run.recording`)."""
-    from ..run.recording import again_for_a_view
-
-    more, missing = again_for_a_view(record) if again else ([], [])
-    return write(record, path, more, missing)
-
-
 def page(record: Record, more: Sequence[Record] = (), notes: Sequence[str] = ()) -> str:
     """The page of a run.
 
     Args:
-        more: the same run again, with series or packets that the record does not have (`run.recording`).
+        more: repetitions of the run with further series or packets (`run.recording`).
         notes: sentences below the title.
     """
     return render(of_record(record, more, notes))
 
 
 def of_record(record: Record, more: Sequence[Record] = (), notes: Sequence[str] = ()) -> View:
-    """What the page of a run shows."""
-    tree = record.json
-    window = tree.get("window_s") or [0.0, 0.0]
-    panels = _Panels(record, [name for one in (record, *more) for name in one.series_names])
-    for one in (record, *more):
+    """The content of the page."""
+    tree, runs = record.json, (record, *more)
+    from_s, to_s = (float(at) for at in tree.get("window_s") or (0, 0))
+    panels = _Panels(record, [name for one in runs for name in one.series_names])
+    for one in runs:
         panels.series_of(one)
     panels.videos()
-    missing = panels.packets([one for one in (record, *more) if one.is_traced])
-    for one in (record, *more):
-        if panels.events_of(one):
-            break
+    said = [*notes, *panels.packets([one for one in runs if one.is_traced])]
+    any(panels.events_of(one) for one in runs)
     found = panels.in_order()
-    said = [*notes, *missing]
     if not found:
         said = [NOTHING, *notes]
     elif more:
         said.append(
-            f"{'What its record does not hold was' if record.series_names else 'Its series were'} recorded by running "
-            "it again with the same seed; everything else came out the same."
+            f"{'Further series' if record.series_names else 'The series'} come from a repeated run with the same seed."
         )
-    if window[0] > 0 and found:
-        said.append(f"A dotted line stands at {window[0]:g} s, where the measurement begins.")
-    found = [_summed_up(panel) for panel in found]
+    if from_s > 0 and found:
+        said.append(f"The dotted line at {from_s:g} s is the start of the measurement.")
     if thinned := _thinned(found):
         said.append(
-            f"{listed(thinned)} {'have' if len(thinned) > 1 else 'has'} more samples than a page holds: of each "
-            "stretch the first, the least, the largest and the last are here, and series.csv or the record has all."
+            f"{listed(thinned)} {'have' if len(thinned) > 1 else 'has'} more samples than the page can show. The page "
+            "has the first, minimum, maximum and last of each stretch; series.csv has all."
         )
     title = "A run"
     if record.scenario is not None:
         title = record.scenario.title or Path(record.scenario.source or title).stem
-    facts = f"Seed {tree.get('seed')} · record {record.record_hash} · {window[1]:g} s, measured from {window[0]:g} s"
-    return View(title, facts, 0.0, float(window[1]), float(window[0]), found, said, key(record))
+    facts = f"Seed {tree.get('seed')} · record {record.record_hash} · {to_s:g} s, measured from {from_s:g} s"
+    return View(title, facts, 0.0, to_s, from_s, found, said, key(record))
 
 
 class _Panels:
-    """Panels as they fill up."""
+    """Collects lines into panels."""
 
     def __init__(self, record: Record, series: Sequence[str]) -> None:
         self.record = record
         self.several = {name.rpartition(".flows[")[0] for name in series if re.search(r"\.flows\[[1-9]", name)}
-        """Users of whom more than one flow was recorded."""
+        """Users with more than one recorded flow."""
         self.groups: dict[str, Any] = record.json.get("groups", {})
         self.panels: dict[tuple[str, str], Panel] = {}
         self.there: set[str] = set()
 
-    def _panel(self, words: str, unit: str = "", kind: str = "lines") -> Panel:
-        return self.panels.setdefault((words, unit), Panel(Quantity(words, unit, unit), kind))
+    def _add(self, words: str, line: Line, unit: str = "", kind: str = "lines") -> Panel:
+        panel = self.panels.setdefault((words, unit), Panel(Quantity(words, unit, unit), kind))
+        panel.lines.append(line)
+        return panel
 
     def in_order(self) -> list[Panel]:
-        """The panels that have lines, each in the unit that suits its values."""
+        """The panels, each in a unit that suits its values, with large families summarised."""
         import numpy as np
 
-        rank = {words: n for n, words in enumerate(ORDER)}
-        filled = [panel for panel in self.panels.values() if panel.lines]
-        for panel in filled:
+        for panel in self.panels.values():
             largest = [float(np.nanmax(one.values)) for one in panel.lines if np.isfinite(one.values).any()]
             if panel.kind == "lines" and panel.quantity.words != "buffer":
                 panel.quantity = panel.quantity.fitted(largest)
                 for line in panel.lines:
                     line.values = line.values * panel.quantity.factor
-        return sorted(filled, key=lambda panel: rank.get(panel.quantity.words, len(ORDER)))
+            families: dict[str, list[Line]] = {}
+            for line in panel.lines:
+                families.setdefault(line.family or line.series, []).append(line)
+            if panel.kind == "lines":
+                small = [one if len(one) <= MOST_EACH else _mean_and_range(one) for one in families.values()]
+                panel.lines = [line for one in small for line in one]
+        rank = {words: n for n, words in enumerate(ORDER)}
+        return sorted(self.panels.values(), key=lambda panel: rank.get(panel.quantity.words, len(ORDER)))
 
     def user(self, group: str, number: int) -> str:
-        """A user in words; the only one of a group has the group's name."""
+        """A user in words; the only user of a group has the group's name."""
         return group if int(self.groups.get(group, {}).get("users", 1)) == 1 else f"{group}, user {number}"
 
     def series_of(self, record: Record) -> None:
         """Recorded series, each in the panel of its quantity."""
-        for name in pictures.drawable(record):
-            if name not in self.there:
-                self.there.add(name)
-                self._series(record, name)
-
-    def _series(self, record: Record, name: str) -> None:
         import numpy as np
 
-        named = names.series(name)
-        parts = paths.parse(name)
-        leaf = str(parts[-1])
-        times, values = pictures._values(record, name, named)
-        quantity, dash = named.quantity, 0
-        if leaf in SECOND:
-            dash = 1
-            quantity = names.series(name[: -len(leaf)] + SECOND[leaf]).quantity
-        whose, words = self._owner(parts)
-        if dash:
-            words = ", ".join(part for part in (words, "threshold") if part)
-        panel = self._panel(quantity.words, quantity.unit)
-        panel.quantity = quantity
-        regular = _steady(times) is not None
-        draw = "pre" if named.counter else "line" if regular else "post"
-        finite = np.where(np.isfinite(values), values, np.nan)
-        panel.lines.append(Line(whose, words, times, finite, draw, dash, series=name, family=f"{named.family}, {dash}"))
+        for name in [name for name in pictures.drawable(record) if name not in self.there]:
+            self.there.add(name)
+            named, parts = names.series(name), paths.parse(name)
+            leaf = str(parts[-1])
+            dash = int(leaf in SECOND)
+            quantity = names.series(name[: -len(leaf)] + SECOND[leaf]).quantity if dash else named.quantity
+            times, values = pictures._values(record, name, named)
+            who, words = self._owner(parts)
+            words = ", ".join(part for part in (words, "threshold" if dash else "") if part)
+            draw = "pre" if named.counter else "line" if _regular(times) else "post"
+            finite = np.where(np.isfinite(values), values, np.nan)
+            line = Line(who, words, times, finite, draw, dash, series=name, family=f"{named.family}, {dash}")
+            self._add(quantity.words, line, quantity.unit).quantity = quantity
 
     def _owner(self, parts: paths.Path) -> tuple[str, str]:
-        """Whose a series is, and what else is to be said: a user and his flow, a link and its class."""
-        room, name, rest = str(parts[0]), str(parts[1]), list(parts[2:-1])
-        if room == "groups" and len(rest) >= 4:
-            user, flow = int(rest[1]), int(rest[3])
+        """The owner of a series, and what tells its lines apart."""
+        kind, name, rest = str(parts[0]), str(parts[1]), list(parts[2:-1])
+        if kind == "groups" and len(rest) >= 4:
             several = paths.render(parts[:4]) in self.several
-            return self.user(name, user), f"flow {flow}" if several else ""
+            return self.user(name, int(rest[1])), f"flow {rest[3]}" if several else ""
         if "leaves" in rest:
             number = int(rest[rest.index("leaves") + 1])
             users = self._users_of_leaves(name)
-            if number < len(users):
-                return self.user(*users[number]), name
-            return f"{name}, leaf {number}", ""
+            return (self.user(*users[number]), name) if number < len(users) else (f"{name}, leaf {number}", "")
         if "classes" in rest:
             return name, f"class {rest[rest.index('classes') + 1]}"
-        copy = [f"copy {part}" for part in rest if isinstance(part, int)]
-        return name, ", ".join(copy)
+        return name, ", ".join(f"copy {part}" for part in rest if isinstance(part, int))
 
     def _users_of_leaves(self, link: str) -> list[tuple[str, int]]:
-        """The users whose leaves a link's scheduler has, in their order; [] where they are flows', or not known."""
-        scenario = self.record.scenario
-        if scenario is None:
-            return []
-        tree = scenario.tree
+        """The users of a link's scheduler leaves, in order; [] where the leaves belong to flows or are unknown."""
+        tree: dict[str, Any] = self.record.scenario.tree if self.record.scenario else {"links": {link: {}}}
         queue = tree["links"][link].get("queue", {})
         scheduler = queue.get("scheduler", {}) if isinstance(queue, dict) else {}
         if not isinstance(scheduler, dict) or scheduler.get("per") != "user" or "per" in tree["links"][link]:
@@ -320,146 +271,112 @@ class _Panels:
         return [(name, user) for name in crossing for user in range(int(tree["groups"][name].get("users", 1)))]
 
     def videos(self) -> None:
-        """Levels asked for, received and shown, by user."""
+        """Levels requested, received and shown, by user."""
         import numpy as np
 
         for name in sorted(self.groups):
             video = self.groups[name].get("video") or {}
-            for dash, (words, key) in enumerate(LEVELS.items()):
-                for user, changes in enumerate(video.get(key) or ()):
-                    known = [(float(at), math.nan if level is None else float(level)) for at, level in changes]
-                    if not known:
-                        continue
-                    times, levels = (np.array(column) for column in zip(*known, strict=True))
-                    panel = self._panel("level")
-                    family = f"{name}, {words}"
-                    panel.lines.append(Line(self.user(name, user), words, times, levels, "post", dash, family=family))
-        if ("level", "") in self.panels:
-            self._panel("level").names = self._ladder()
+            for dash, (words, source) in enumerate(LEVELS.items()):
+                for user, changes in enumerate(video.get(source) or ()):
+                    if changes:
+                        values = [math.nan if level is None else float(level) for _, level in changes]
+                        times = np.array([float(at) for at, _ in changes])
+                        who, family = self.user(name, user), f"{name}, {words}"
+                        line = Line(who, words, times, np.array(values), "post", dash, family=family)
+                        self._add("level", line).names = self._ladder()
 
     def _ladder(self) -> dict[int, str] | None:
-        """Bitrates of levels, where all groups have the same."""
-        found = [
-            tuple(one["ladder"])
-            for name in sorted(self.groups)
-            if "video" in self.groups[name]
-            for one in following.traffic_of(self.record, name)
-            if "ladder" in one
-        ]
-        if not found or any(one != found[0] for one in found):
+        """Bitrates of the levels, where all groups have the same."""
+        players = [one for name in self.groups if "video" in self.groups[name] for one in self._traffic(name)]
+        found = {tuple(one["ladder"]) for one in players if "ladder" in one}
+        if len(found) != 1:
             return None
-        return {n: f"{n}: {rate(float(text.removesuffix(' bit/s')))}" for n, text in enumerate(found[0])}
+        return {n: f"{n}: {rate(float(text.removesuffix(' bit/s')))}" for n, text in enumerate(found.pop())}
+
+    def _traffic(self, group: str) -> list[dict[str, Any]]:
+        return following.traffic_of(self.record, group)
 
     def packets(self, traced: Sequence[Record]) -> list[str]:
-        """What the packets of users tell: when they fetch, what arrives, the windows they tell, their buffers."""
+        """What traces show of users: fetches, arriving rate, advertised windows, buffers; returns what is missing."""
         import numpy as np
 
-        missing = []
-        nothing = np.zeros(0)
+        missing, nothing = [], np.zeros(0)
         seen: set[tuple[str, int]] = set()
-        for record in traced:
-            for one in following.followed(record):
-                if one.user in seen:
-                    continue
-                seen.add(one.user)
-                group = one.user[0]
-                whose = self.user(*one.user)
-                if one.rate[1].any():
-                    panel = self._panel("arriving rate", "bit/s")
-                    panel.lines.append(Line(whose, "", *one.rate, "pre", family=group))
-                for number, (times, values) in enumerate(one.told):
-                    words = f"connection {number + 1}" if len(one.told) > 1 else ""
-                    self._panel("window told", "B").lines.append(
-                        Line(whose, words, times, values, "post", family=group)
-                    )
-                if "video" not in self.groups[group]:
-                    continue
-                if one.fetched:
-                    self._panel("fetching", kind="bars").lines.append(
-                        Line(whose, "", nothing, nothing, spans=one.fetched, family=group)
-                    )
-                held = following.buffer(self.record, one)
-                if held is None:
-                    missing.append(whose)
-                    continue
-                panel = self._panel("buffer", "s")
-                instants, seconds = np.array(held.times), np.array(held.seconds)
-                panel.lines.append(Line(whose, "", instants, seconds, "even", family=group))
-                if held.stalls:
-                    bars = self._panel("stalled", kind="bars").lines
-                    bars.append(Line(whose, "", nothing, nothing, spans=held.stalls, family=group))
+        for one in [one for record in traced for one in following.followed(record)]:
+            if one.user in seen:
+                continue
+            seen.add(one.user)
+            who, family = self.user(*one.user), one.user[0]
+            if one.rate[1].any():
+                self._add("arriving rate", Line(who, "", *one.rate, "pre", family=family), "bit/s")
+            for number, (times, values) in enumerate(one.told, 1):
+                words = f"connection {number}" if len(one.told) > 1 else ""
+                self._add("advertised window", Line(who, words, times, values, "post", family=family), "B")
+            if "video" not in self.groups[one.user[0]]:
+                continue
+            if one.fetched:
+                self._add("fetching", Line(who, "", nothing, nothing, spans=one.fetched), kind="bars")
+            held = following.buffer(self.record, one)
+            if held is None:
+                missing.append(who)
+                continue
+            instants, seconds = np.array(held.times), np.array(held.seconds)
+            self._add("buffer", Line(who, "", instants, seconds, "even", family=family), "s")
+            if held.stalls:
+                self._add("stalled", Line(who, "", nothing, nothing, spans=held.stalls), kind="bars")
         if not missing:
             return []
         return [f"The buffer of {listed(missing)} is not shown: it does not follow from the packets alone."]
 
     def events_of(self, record: Record) -> bool:
-        """Drops and marks, at the links where they were."""
+        """Drops and marks, by link; whether there are any."""
         import numpy as np
 
-        links = sorted(record.json.get("links", {}))
         found = False
         for kind, words in (("drop", "packets dropped"), ("mark", "packets marked")):
-            if f"events.{kind}.link" not in record.series_names:
-                continue
-            times, which = record.arrays(f"events.{kind}.link")
-            for number, link in enumerate(links):
-                mine = times[which == number]
-                if len(mine):
-                    found = True
-                    self._panel(words, kind="marks").lines.append(Line(link, "", mine, np.ones(len(mine)), family=link))
+            if f"events.{kind}.link" in record.series_names:
+                times, which = record.arrays(f"events.{kind}.link")
+                for number, link in enumerate(sorted(record.json.get("links", {}))):
+                    mine = times[which == number]
+                    if len(mine):
+                        found = True
+                        self._add(words, Line(link, "", mine, np.ones(len(mine))), kind="marks")
         return found
 
 
-def _summed_up(panel: Panel) -> Panel:
-    """Where a family has many lines, its mean, least and largest in their place."""
-    if panel.kind != "lines":
-        return panel
-    families: dict[str, list[Line]] = {}
-    for line in panel.lines:
-        families.setdefault(line.family or line.series, []).append(line)
-    lines: list[Line] = []
-    for members in families.values():
-        lines += members if len(members) <= MOST_EACH else _mean_and_range(members)
-    return replace(panel, lines=lines)
-
-
 def _mean_and_range(lines: Sequence[Line]) -> list[Line]:
+    """Mean, minimum and maximum of many lines."""
     import warnings
 
     import numpy as np
 
-    held = [one for one in lines if len(one.times)]
-    first = held[0]
-    if all(np.array_equal(one.times, first.times) for one in held):
-        times, rows = first.times, np.array([one.values for one in held])
-    else:
-        times = np.unique(np.concatenate([one.times for one in held]))
-        if len(times) > MOST_SAMPLES:
-            times = np.linspace(times[0], times[-1], MOST_SAMPLES)
-        rows = np.array([_held_at(one, times) for one in held])
+    lines = [one for one in lines if len(one.times)]
+    first = lines[0]
+    times = np.unique(np.concatenate([one.times for one in lines]))
+    if len(times) > MOST_SAMPLES:
+        times = np.linspace(times[0], times[-1], MOST_SAMPLES)
+    rows = np.array([_sampled(one, times) for one in lines])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # an instant at which none has a value yet
+        warnings.simplefilter("ignore", RuntimeWarning)  # an instant at which no line has a value
         made = (np.nanmean(rows, axis=0), np.nanmin(rows, axis=0), np.nanmax(rows, axis=0))
-    whose = first.who.partition(",")[0]
-    what = ", ".join(part for part in (first.words if first.draw == "post" else "", "") if part)
-    words = (f"mean of {len(lines)}", "least", "largest")
-    draw = first.draw if first.draw != "even" else "line"
+    before = f"{first.words}, " if first.draw == "post" and first.words else ""
     return [
         replace(
             first,
-            who=whose,
-            words=f"{what}, {said}" if what else said,
+            who=first.who.partition(",")[0],
+            words=before + words,
             times=times,
             values=values,
-            dash=dash,
-            draw=draw,
+            dash=first.dash if words.startswith("mean") else 2,
+            draw="line" if first.draw == "even" else first.draw,
             series="",
         )
-        for said, values, dash in zip(words, made, (first.dash, 2, 2), strict=True)
+        for words, values in zip((f"mean of {len(lines)}", "least", "largest"), made, strict=True)
     ]
 
 
-def _held_at(line: Line, times: Floats) -> Floats:
+def _sampled(line: Line, times: Floats) -> Floats:
+    """Values of a line at other times."""
     import numpy as np
 
     if line.draw == "even":
@@ -472,32 +389,27 @@ def _held_at(line: Line, times: Floats) -> Floats:
 
 
 def thin(values: Floats, most: int) -> NDArray[np.int64]:
-    """Which of many samples stay: of each stretch the first, the least, the largest and the last, in their order."""
+    """Indices of the samples to keep: of each stretch the first, the minimum, the maximum and the last."""
     import numpy as np
 
     if len(values) <= most:
         return np.arange(len(values))
-    edges = np.linspace(0, len(values), max(1, most // 4) + 1).astype(np.int64)
     kept: set[int] = set()
-    for start, end in pairwise(edges):
-        if start == end:
-            continue
-        kept.update((int(start), int(end) - 1))
-        there = np.flatnonzero(~np.isnan(values[start:end]))
+    for start, end in pairwise(np.linspace(0, len(values), max(1, most // 4) + 1).astype(np.int64).tolist()):
+        there = start + np.flatnonzero(~np.isnan(values[start:end]))
+        kept |= {start, end - 1} if end > start else set()
         if len(there):
-            stretch = values[start:end][there]
-            kept.update((int(start + there[stretch.argmin()]), int(start + there[stretch.argmax()])))
+            kept |= {int(there[values[there].argmin()]), int(there[values[there].argmax()])}
     return np.array(sorted(kept))
 
 
 def _thinned(panels: Sequence[Panel]) -> list[str]:
-    """Thin lines that are too long for the page; of which quantities there were some."""
-    lines = [line for panel in panels for line in panel.lines]
-    most = max(FEWEST, min(MOST_SAMPLES, MOST_ON_PAGE // max(1, len(lines))))
+    """Thin lines that are too long for the page; returns their quantities."""
+    most = max(FEWEST, min(MOST_SAMPLES, MOST_ON_PAGE // max(1, sum(len(panel.lines) for panel in panels))))
     found: dict[str, None] = {}
     for panel in panels:
         for line in panel.lines:
-            line.samples = len(line.spans) if line.spans is not None else len(line.times)
+            line.samples = len(line.times) if line.spans is None else len(line.spans)
             if len(line.times) > most:
                 kept = thin(line.values, most)
                 line.times, line.values = line.times[kept], line.values[kept]
@@ -505,8 +417,8 @@ def _thinned(panels: Sequence[Panel]) -> list[str]:
     return list(found)
 
 
-def _steady(times: Floats) -> tuple[float, float] | None:
-    """First instant and interval of samples that are equally far apart; None where they are not."""
+def _regular(times: Floats) -> dict[str, float] | None:
+    """First instant and interval of equidistant samples."""
     import numpy as np
 
     if len(times) < 3:
@@ -515,7 +427,7 @@ def _steady(times: Floats) -> tuple[float, float] | None:
     ideal = times[0] + every * np.arange(len(times))
     if every <= 0 or float(np.abs(ideal - times).max()) > 2e-8 * max(1.0, float(times[-1])):
         return None
-    return round(float(times[0]), 9), every
+    return {"from": round(float(times[0]), 9), "every": every}
 
 
 def _short(value: float) -> float | int | None:
@@ -525,37 +437,31 @@ def _short(value: float) -> float | int | None:
     return int(found) if found.is_integer() and abs(found) < 1e15 else found
 
 
-def _numbers(values: Iterable[float]) -> list[float | int | None]:
-    return [_short(value) for value in values]
-
-
-def _times(line: Line) -> Any:
-    steady = _steady(line.times) if line.draw in ("line", "pre") else None
-    if steady is not None:
-        return {"from": steady[0], "every": steady[1]}
-    return [float(f"{at:.9f}") for at in line.times.tolist()]
+def _instants(times: Floats) -> list[float]:
+    """Instants in ns steps that rise, so that a value may change twice at one time."""
+    found: list[float] = []
+    for at in times.tolist():
+        found.append(round(max(at, found[-1] + 1e-9) if found else at, 9))
+    return found
 
 
 def _drawn(line: Line, kind: str, who: int) -> dict[str, Any]:
     found: dict[str, Any] = {"who": who, "words": line.words}
     if kind == "bars":
-        return {**found, "spans": [[float(f"{a:.9f}"), float(f"{b:.9f}")] for a, b in line.spans or ()]}
+        return {**found, "spans": [[round(a, 9), round(b, 9)] for a, b in line.spans or ()]}
     if kind == "marks":
-        return {**found, "t": [float(f"{at:.9f}") for at in line.times.tolist()]}
-    return {**found, "dash": line.dash, "draw": line.draw, "t": _times(line), "v": _numbers(line.values.tolist())}
+        return {**found, "t": [round(at, 9) for at in line.times.tolist()]}
+    times = (_regular(line.times) if line.draw in ("line", "pre") else None) or _instants(line.times)
+    return {**found, "dash": line.dash, "draw": line.draw, "t": times, "v": [_short(v) for v in line.values.tolist()]}
 
 
 def _who(panels: Sequence[Panel]) -> dict[str, str]:
-    """Owners and their colours: users first, in the order in which they appear, then links and stages."""
-    users = [line.who for panel in panels for line in panel.lines if _is_user(panel, line)]
-    others = [line.who for panel in panels for line in panel.lines]
-    found: dict[str, str] = {}
-    for owner in users:
-        found.setdefault(owner, USERS[len(found) % len(USERS)])
-    n = len(found)
-    for owner in others:
-        found.setdefault(owner, OTHERS[(len(found) - n) % len(OTHERS)])
-    return found
+    """Owners and their colours: users first, then links and stages."""
+    lines = [(panel, line) for panel in panels for line in panel.lines]
+    users = dict.fromkeys(line.who for panel, line in lines if _is_user(panel, line))
+    others = [who for who in dict.fromkeys(line.who for _, line in lines) if who not in users]
+    found = {who: USERS[n % len(USERS)] for n, who in enumerate(users)}
+    return found | {who: OTHERS[n % len(OTHERS)] for n, who in enumerate(others)}
 
 
 def _is_user(panel: Panel, line: Line) -> bool:
@@ -564,7 +470,7 @@ def _is_user(panel: Panel, line: Line) -> bool:
 
 
 def document(view: View) -> dict[str, Any]:
-    """What the page's script is given."""
+    """The data of the page's script."""
     who = _who(view.panels)
     number = {owner: n for n, owner in enumerate(who)}
     return {
@@ -579,7 +485,7 @@ def document(view: View) -> dict[str, Any]:
                 "words": panel.quantity.words,
                 "unit": panel.quantity.shown,
                 "kind": panel.kind,
-                **({"names": {str(n): text for n, text in panel.names.items()}} if panel.names else {}),
+                "names": panel.names,
                 "lines": [_drawn(line, panel.kind, number[line.who]) for line in panel.lines],
             }
             for panel in view.panels
@@ -588,7 +494,7 @@ def document(view: View) -> dict[str, Any]:
 
 
 def _embedded(tree: Any) -> str:
-    """JSON that cannot end the element it stands in."""
+    """JSON that cannot end its element."""
     text = json.dumps(tree, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for letter in "<>&\u2028\u2029":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
@@ -597,48 +503,41 @@ def _embedded(tree: Any) -> str:
 
 def _rows(view: View) -> list[dict[str, Any]]:
     """The table of values over the whole run."""
-    found = []
-    for p, panel in enumerate(view.panels):
-        for n, line in enumerate(panel.lines):
-            row: dict[str, Any] = {
-                "words": panel.quantity.words,
-                "whose": ": ".join(part for part in (line.who, line.words) if part),
-                "unit": panel.quantity.shown,
-                "samples": line.samples,
-                "series": line.series,
-                "key": f"{p}.{n}",
-                "least": "–",
-                "mean": "–",
-                "most": "–",
-            }
-            if panel.kind == "bars":
-                on = sum(b - a for a, b in line.spans or ())
-                row["all"] = f"{_said(100 * on / view.to_s)} % ON" if view.to_s else "–"
-            elif panel.kind == "marks":
-                row["all"] = str(line.samples)
-            else:
-                row |= _statistics(line, view.to_s)
-            found.append(row)
-    return found
+    return [
+        {
+            "words": panel.quantity.words,
+            "line": ": ".join(part for part in (line.who, line.words) if part),
+            "unit": panel.quantity.shown,
+            "samples": line.samples,
+            "series": line.series,
+            "key": f"{p}.{n}",
+            **_statistics(line, panel.kind, view.to_s),
+        }
+        for p, panel in enumerate(view.panels)
+        for n, line in enumerate(panel.lines)
+    ]
 
 
-def _statistics(line: Line, end: float) -> dict[str, str]:
+def _statistics(line: Line, kind: str, end: float) -> dict[str, str]:
+    """Minimum, mean over time, maximum, and a summary."""
     import numpy as np
 
+    none = dict.fromkeys(("low", "mean", "high", "all"), "–")
+    if kind == "bars":
+        return {**none, "all": f"{_said(100 * sum(b - a for a, b in line.spans or ()) / end)} % ON" if end else "–"}
+    if kind == "marks":
+        return {**none, "all": str(line.samples)}
     good = ~np.isnan(line.values)
     if not good.any():
-        return {"all": "–"}
-    values = line.values[good]
-    mean = float(values.mean())
+        return none
+    values, weights = line.values[good], np.ones(int(good.sum()))
     if line.draw == "post":
-        lasts = np.diff(np.append(line.times, max(end, line.times[-1])))[good]
-        mean = float((values * lasts).sum() / lasts.sum()) if lasts.sum() > 0 else mean
-    if line.draw == "even":
-        whole = float(line.times[-1] - line.times[0])
-        area = float((np.diff(line.times) * (line.values[1:] + line.values[:-1]) / 2).sum())
-        mean = area / whole if whole > 0 else mean
-    least, most = _said(float(values.min())), _said(float(values.max()))
-    return {"least": least, "mean": _said(mean), "most": most, "all": f"{least} to {most}"}
+        weights = np.diff(np.append(line.times, max(end, line.times[-1])))[good]
+    elif line.draw == "even":
+        values, weights = (line.values[1:] + line.values[:-1]) / 2, np.diff(line.times)
+    mean = float((values * weights).sum() / weights.sum()) if weights.sum() > 0 else float(line.values[good].mean())
+    low, high = _said(float(np.nanmin(line.values))), _said(float(np.nanmax(line.values)))
+    return {"low": low, "mean": _said(mean), "high": high, "all": f"{low} to {high}"}
 
 
 def _said(value: float) -> str:
@@ -646,13 +545,17 @@ def _said(value: float) -> str:
 
 
 def render(view: View) -> str:
-    """The page."""
+    """The page as HTML."""
     from markupsafe import Markup
 
     from .report import _environment, _provenance
 
     environment = _environment()
-    script = environment.loader.get_source(environment, "view.js")[0] if environment.loader else ""
+
+    def file(name: str) -> Markup:
+        assert environment.loader is not None
+        return Markup(environment.loader.get_source(environment, name)[0])
+
     tree = document(view)
     quantities = listed([panel.quantity.words for panel in view.panels]) if view.panels else "nothing"
     page = environment.get_template("view.html.j2").render(
@@ -666,7 +569,10 @@ def render(view: View) -> str:
         "their values.",
         rows=_rows(view),
         data=Markup(_embedded(tree)),
-        script=Markup(script),
+        library=file("uplot/uPlot.iife.min.js"),
+        library_style=file("uplot/uPlot.min.css"),
+        licence=file("uplot/LICENSE"),
+        script=file("view.js"),
         provenance=_provenance(),
     )
     return html_page(page)

@@ -15,7 +15,6 @@ import hashlib
 import itertools
 import json
 import logging
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -304,7 +303,7 @@ def save(curve: MarkingCurve, folder: Path) -> MarkingCurve:
     """Write a curve into a folder, under its name; returns it with the file."""
     from dataclasses import replace
 
-    from ..run.store import write_whole
+    from ..run.files import write_whole
 
     path = folder / f"{curve.wanted.name}.json"
     write_whole(path, (json.dumps(curve.to_json(), indent=1, ensure_ascii=False) + "\n").encode())
@@ -343,9 +342,9 @@ def load(path: Path) -> MarkingCurve:
 
 def store_folder() -> Path:
     """Where measured curves are kept: the folder `curves` of the store."""
-    from ..run.store import DEFAULT, ENVIRONMENT
+    from ..run.store import default_folder
 
-    return Path(os.environ.get(ENVIRONMENT) or DEFAULT) / "curves"
+    return default_folder() / "curves"
 
 
 def find(

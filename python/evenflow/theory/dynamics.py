@@ -96,13 +96,6 @@ class Marking:
 
         return Marking(price, slope, cost)
 
-    @staticmethod
-    def of_load(price: Callable[[float], float], slope: Callable[[float], float], capacity: float) -> Marking:
-        """From scalar functions of the load as a share of a capacity in packets/s, such as a marker's."""
-        price_at = np.vectorize(price, otypes=[np.float64])
-        slope_at = np.vectorize(slope, otypes=[np.float64])
-        return Marking(lambda y: price_at(y / capacity), lambda y: slope_at(y / capacity) / capacity)
-
     def costs(self, loads: Floats) -> Floats:
         """C at each load: closed where known, else by Gauss-Legendre quadrature between neighbouring loads.
 

@@ -45,7 +45,6 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
-from scipy.special import lambertw
 
 from ..errors import UsageError
 from .dynamics import Floats, System
@@ -80,16 +79,6 @@ class Settles(StrEnum):
 
 
 WORST_FIRST = (Settles.GROWS, Settles.OPEN, Settles.DECAYS, Settles.STEADILY)
-
-
-def dominant_root(rate: float, delay_s: float) -> complex:
-    """The rightmost root of s + a e^(−sT) = 0, in 1/s: W₀(−aT)/T.
-
-    Args:
-        rate: a > 0, 1/s.
-        delay_s: T > 0.
-    """
-    return complex(lambertw(-rate * delay_s)) / delay_s
 
 
 @dataclass(frozen=True)
@@ -298,30 +287,6 @@ def dominant(system: Linearised) -> complex:
     roots = np.linalg.eigvals(generator)
     root = roots[np.argmax(roots.real)]
     return complex(root.real, abs(root.imag))
-
-
-def critical_factor(system: Linearised) -> float:
-    """By which factor all gains may grow until a disturbance no longer decays, to 1e-6.
-
-    Raises:
-        UsageError: delays that differ too much for `dominant`.
-    """
-
-    def growth(factor: float) -> float:
-        root = dominant(system.scaled(factor)).real
-        if math.isnan(root):
-            raise UsageError("delays that differ too much to find characteristic roots")
-        return root
-
-    low, high = 0.0, 1.0
-    while growth(high) < 0:
-        low, high = high, 2 * high
-    while low == 0.0:
-        if growth(high / 2) < 0:
-            low = high / 2
-        else:
-            high /= 2
-    return float(brentq(growth, low, high, xtol=1e-6 * low))
 
 
 def averaged_border(price: float, rise: float, rtt_s: float, interval_s: float) -> float:

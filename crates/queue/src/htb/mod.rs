@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use evenflow_base::credit::{Arithmetic, Cells, Price, depth};
 use evenflow_base::schema::{Mechanism, Problem, Values};
-use evenflow_base::{Duration, Packet, Rate, Reason, Share, Stream, Time, Verdict};
+use evenflow_base::{Duration, Heap, Packet, Rate, Reason, Share, Stream, Time, Verdict};
 
 pub use params::{
     ClassParams, Discipline, LeafParams, Params, class_names, default_burst, default_quantum, leaf_names,
@@ -34,7 +34,7 @@ pub use params::{
 use rounds::{Numbers, Round, Rounds};
 pub use tables::{CLASS, LEAF, TABLE};
 
-use crate::held::{Dropped, Nested, NodeCounts, Queued, Schedule, Sent, Served};
+use crate::held::{Dropped, FlowTable, Kind, Nested, NodeCounts, Queued, Schedule, Sent, Served};
 
 /// Levels of a tree (TC_HTB_MAXDEPTH): leaves are on level 0, a root with children on the highest.
 pub const LEVELS: usize = 8;
@@ -631,37 +631,6 @@ impl<Q: Nested<Params = LeafParams>> Htb<Q> {
 }
 
 impl<Q: Nested<Params = LeafParams>> Schedule for Htb<Q> {
-    const TABLE: &'static Mechanism = &TABLE;
-
-    fn build(values: &Values, served: &Served) -> Result<Htb<Q>, Vec<Problem>> {
-        let params = match values.get("each") {
-            None => Params::by_class(values, served.classes),
-            Some(_) => Params::by_owner(values, served.owners),
-        };
-        Ok(Htb::new(params?, served.keys.clone(), served.hash))
-    }
-
-    fn adopt(&mut self, other: Htb<Q>, now: Time, _dropped: &mut Vec<Dropped>) {
-        let clock = self.arithmetic.clock(now);
-        self.r2q = other.r2q;
-        for (n, params) in other.params.iter().enumerate() {
-            if self.params[n] != *params {
-                self.set(n as u32, params, clock);
-            }
-        }
-    }
-
-    fn succeed(&mut self, old: &Htb<Q>) {
-        self.newcomers.clone_from(&old.newcomers);
-        self.counts.clone_from(&old.counts);
-        for (class, old) in self.classes.iter_mut().zip(&old.classes) {
-            class.counts = old.counts;
-        }
-        for leaf in &old.leaves {
-            self.counts(leaf.class).drops[Reason::Reconfigured as usize] += u64::from(leaf.queue.packets());
-        }
-    }
-
     fn share(&mut self, key: usize, share: &Share, now: Time, dropped: &mut Vec<Dropped>) -> bool {
         let Some(n) = self.queues.get(key).copied().filter(|n| *n != NONE) else { return false };
         let clock = self.arithmetic.clock(now);
@@ -686,13 +655,13 @@ impl<Q: Nested<Params = LeafParams>> Schedule for Htb<Q> {
     }
 
     /// The leaf, and the slot in its queue, which is hashed by the flow.
-    fn place(&mut self, key: usize, packet: &Packet, now: Time) -> usize {
+    fn place(&mut self, key: usize, packet: &Packet, flows: &dyn FlowTable, now: Time) -> usize {
         let leaf = self.leaf(self.queues[key]);
         let flow = match self.keys.get(packet.flow as usize) {
             Some(key) => *key as usize,
             None => self.key_of_newcomer(packet.flow) as usize,
         };
-        leaf << SLOT_BITS | self.leaves[leaf].queue.place(flow, packet, now)
+        leaf << SLOT_BITS | self.leaves[leaf].queue.place(flow, packet, flows, now)
     }
 
     fn is_full(&self, place: usize, _bytes: u64, size: u16) -> bool {
@@ -795,16 +764,69 @@ impl<Q: Nested<Params = LeafParams>> Schedule for Htb<Q> {
         (counts != NONE).then_some(counts as usize)
     }
 
+    fn heap_bytes(&self) -> u64 {
+        let leaves = self.leaves.iter().map(|leaf| leaf.queue.heap_bytes()).sum::<u64>();
+        let rounds = self.rounds.iter().flatten().map(|round| round.members.heap_bytes()).sum::<u64>();
+        let waits = self.waits.iter().map(Heap::heap_bytes).sum::<u64>();
+        // Classes with the same parameters share these, and the tables of prices.
+        let shared = self.params.windows(2).filter(|pair| !Arc::ptr_eq(&pair[0], &pair[1])).count() + 1;
+        let tables = if self.arithmetic == Arithmetic::Ticks { 2 * size_of::<Cells>() } else { 0 };
+        let of_params = size_of::<ClassParams>() + tables;
+        let tables = [self.classes.heap_bytes(), self.leaf_of.heap_bytes(), self.queues.heap_bytes()];
+        let lists = [self.params.heap_bytes(), self.counts.heap_bytes(), self.newcomers.heap_bytes()];
+        let own = self.leaves.heap_bytes() + self.rounds.heap_bytes() + (shared * of_params) as u64;
+        leaves + rounds + waits + own + tables.into_iter().chain(lists).sum::<u64>()
+    }
+
+    fn heap_step(&self) -> u64 {
+        let last = self.params.chunk_by(Arc::ptr_eq).filter_map(<[_]>::first);
+        let leaf = |class: &Arc<ClassParams>| Q::nested(&class.leaf, class.rate, &self.hash).heap_bytes();
+        last.map(leaf).max().unwrap_or(0)
+    }
+
     fn for_each(&self, show: &mut dyn FnMut(&Queued)) {
         self.in_order().for_each(|leaf| leaf.queue.for_each(show));
+    }
+}
+
+impl<Q: Nested<Params = LeafParams>> Kind for Htb<Q> {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, served: &Served) -> Result<Htb<Q>, Vec<Problem>> {
+        let params = match values.raw(tables::Given::each) {
+            None => Params::by_class(values, served.link.classes),
+            Some(_) => Params::by_owner(values, served.owners),
+        };
+        Ok(Htb::new(params?, served.keys.clone(), served.hash))
+    }
+
+    fn adopt(&mut self, other: Htb<Q>, now: Time, _dropped: &mut Vec<Dropped>) {
+        let clock = self.arithmetic.clock(now);
+        self.r2q = other.r2q;
+        for (n, params) in other.params.iter().enumerate() {
+            if self.params[n] != *params {
+                self.set(n as u32, params, clock);
+            }
+        }
+    }
+
+    fn succeed(&mut self, old: &Htb<Q>) {
+        self.newcomers.clone_from(&old.newcomers);
+        self.counts.clone_from(&old.counts);
+        for (class, old) in self.classes.iter_mut().zip(&old.classes) {
+            class.counts = old.counts;
+        }
+        for leaf in &old.leaves {
+            self.counts(leaf.class).drops[Reason::Reconfigured as usize] += u64::from(leaf.queue.packets());
+        }
     }
 
     fn check(values: &Values) -> Vec<Problem> {
         tree_problems(values)
     }
 
-    fn memory(values: &Values, owners: usize, comers: usize) -> u64 {
-        params::memory(values, owners, comers, size_of::<Class>(), size_of::<Leaf<Q>>())
+    fn marks(values: &Values) -> bool {
+        params::marks(values)
     }
 }
 

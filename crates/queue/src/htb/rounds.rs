@@ -1,5 +1,7 @@
 //! Whose turn it is: sets of classes that take turns in the order of their numbers.
 
+use evenflow_base::Heap;
+
 use super::PRIORITIES;
 
 /// Numbers below a bound, in a set that never allocates.
@@ -12,6 +14,10 @@ pub(super) struct Numbers {
 impl Numbers {
     pub(super) fn below(bound: usize) -> Numbers {
         Numbers { words: vec![0; bound.div_ceil(64)], count: 0 }
+    }
+
+    pub(super) fn heap_bytes(&self) -> u64 {
+        self.words.heap_bytes()
     }
 
     pub(super) fn is_empty(&self) -> bool {

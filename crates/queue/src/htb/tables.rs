@@ -1,171 +1,143 @@
 //! The tables of HTB: the tree, a class, the queue of a leaf.
 
-use evenflow_base::credit::ARITHMETIC;
-use evenflow_base::schema::{
-    Counter, Deviation, Fallback, Mechanism, Nested, Observable, Param, Range, Room, Traits, Type,
-};
+use evenflow_base::credit::{ARITHMETIC, Arithmetic};
+use evenflow_base::params::Tables;
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Nested, Observable, Range, Room, Traits, Value};
 
 use super::PRIORITIES;
-use crate::codel;
+use evenflow_base::Duration;
+
+use crate::held::Per;
 
 /// What iproute2 takes for bytes of a frame: 16 bits.
 const FRAME: Range = Range { min: 0.0, closed: true, max: 65_535.0 };
 
 const RATE: Range = Range { min: 1.0, closed: true, max: f64::INFINITY };
 
-/// What `tc class change` changes of a class, and we too.
-const CHANGES: &[&str] = &["rate", "ceil", "burst", "cburst", "prio", "quantum"];
+/// What a class can change during a run, as with `tc class change`.
+const CHANGES: &[&str] = &[
+    Class::rate.name,
+    Class::ceil.name,
+    Class::burst.name,
+    Class::cburst.name,
+    Class::prio.name,
+    Class::quantum.name,
+];
 
-/// A leaf's queue.
+words! {
+    /// How a leaf queues.
+    pub enum LeafKind {
+        /// First in, first out.
+        Fifo = "fifo",
+        /// Stochastic fairness queueing by flow.
+        Sfq = "sfq",
+        /// CoDel.
+        Codel = "codel",
+        /// FQ-CoDel by flow.
+        FqCodel = "fq-codel",
+    }
+}
+
+params! {
+    /// The queue of a leaf.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Leaf {
+        /// First in, first out; stochastic fairness queueing by flow; CoDel; FQ-CoDel by flow.
+        kind: LeafKind = LeafKind::TYPE, Text("fifo") => source: "tc-htb(8)";
+        /// How much may wait here: packets, bytes, or time at the class's rate.
+        limit: Option<Value> = QueueLength, Absent("1000 packets; 127 with sfq, 10240 with fq-codel"), Range::POSITIVE
+            => source: "Linux: the length of a device's queue; SFQ_DEPTH - 1; RFC 8290 section 5.2.3";
+        /// Bytes per turn, of sfq and fq-codel.
+        quantum: Option<f64> = Bytes, Absent("1514 B with sfq and fq-codel"), Range::FROM_ONE
+            => source: "Linux 3.2, sch_sfq; RFC 8290 section 5.2.4";
+        /// Slots to which sfq hashes flows.
+        divisor: Option<usize> = Integer, Absent("1024 with sfq"), Range::between(1.0, 65_536.0)
+            => source: "Linux 3.2, sch_sfq";
+        /// Time between changes of the hash, of sfq.
+        perturb: Option<Duration> = Duration, Absent("never"), Range::at_least(1e-3)
+            => source: "Linux 3.2, sch_sfq";
+        /// Queues to which fq-codel hashes flows.
+        flows: Option<usize> = Integer, Absent("1024 with fq-codel"), Range::between(1.0, 65_536.0)
+            => source: "RFC 8290 section 5.2.5";
+        /// Of codel and fq-codel: acceptable queueing delay.
+        target: Option<Duration> = Duration, Absent("5 ms with codel and fq-codel"), Range::POSITIVE
+            => source: "RFC 8289 section 4.3";
+        /// Of codel and fq-codel: time above the target before the first drop.
+        interval: Option<Duration> = Duration, Absent("100 ms with codel and fq-codel"), Range::at_least(1e-6)
+            => source: "RFC 8289 section 4.2";
+        /// Of codel and fq-codel: no drop while at most this waits behind the packet.
+        max_packet: Option<u64> = Bytes, Absent("1500 B with codel and fq-codel"), Range::PACKET_SIZE
+            => source: "RFC 8289 section 5.3: the interface's MTU";
+        /// Of codel and fq-codel: mark ECN-capable packets instead of dropping them.
+        ecn: Option<bool> = Flag, Absent("true with codel and fq-codel")
+            => source: "RFC 8290 section 5.2.6; RFC 3168 section 5";
+        /// Of codel and fq-codel: mark every ECN-capable packet that waited longer.
+        ce_threshold: Option<Duration> = Duration, Absent("off"), Range::NOT_NEGATIVE
+            => source: "RFC 8290 section 5.2.7";
+    }
+}
+
+/// The table of a leaf.
 pub static LEAF: Nested = Nested {
     name: "htb-leaf",
     doc: "The queue of a leaf: a limit, and who goes next among its flows.",
-    params: &[
-        Param {
-            name: "kind",
-            ty: Type::Choice(&["fifo", "sfq", "codel", "fq-codel"]),
-            default: Fallback::Text("fifo"),
-            range: Range::ANY,
-            source: "tc-htb(8)",
-            doc: "First in, first out; stochastic fairness queueing by flow; CoDel; FQ-CoDel by flow.",
-        },
-        Param {
-            name: "limit",
-            ty: Type::QueueLength,
-            default: Fallback::Absent("1000 packets; 127 with sfq, 10240 with fq-codel"),
-            range: Range::POSITIVE,
-            source: "Linux: the length of a device's queue; SFQ_DEPTH - 1; RFC 8290 section 5.2.3",
-            doc: "How much may wait here: packets, bytes, or time at the class's rate.",
-        },
-        Param {
-            name: "quantum",
-            ty: Type::Bytes,
-            default: Fallback::Absent("1514 B with sfq and fq-codel"),
-            range: Range::FROM_ONE,
-            source: "Linux 3.2, sch_sfq; RFC 8290 section 5.2.4",
-            doc: "Bytes per turn, of sfq and fq-codel.",
-        },
-        Param {
-            name: "divisor",
-            ty: Type::Integer,
-            default: Fallback::Absent("1024 with sfq"),
-            range: Range { min: 1.0, closed: true, max: 65_536.0 },
-            source: "Linux 3.2, sch_sfq",
-            doc: "Slots to which sfq hashes flows.",
-        },
-        Param {
-            name: "perturb",
-            ty: Type::Duration,
-            default: Fallback::Absent("never"),
-            range: Range { min: 1e-3, closed: true, max: f64::INFINITY },
-            source: "Linux 3.2, sch_sfq",
-            doc: "Time between changes of the hash, of sfq.",
-        },
-        Param {
-            name: "flows",
-            ty: Type::Integer,
-            default: Fallback::Absent("1024 with fq-codel"),
-            range: Range { min: 1.0, closed: true, max: 65_536.0 },
-            source: "RFC 8290 section 5.2.5",
-            doc: "Queues to which fq-codel hashes flows.",
-        },
-        Param { default: Fallback::Absent("5 ms with codel and fq-codel"), ..codel::TARGET },
-        Param { default: Fallback::Absent("100 ms with codel and fq-codel"), ..codel::INTERVAL },
-        Param { default: Fallback::Absent("1500 B with codel and fq-codel"), ..codel::MAX_PACKET },
-        Param { default: Fallback::Absent("true with codel and fq-codel"), ..codel::ECN },
-        codel::CE_THRESHOLD,
-    ],
-    changes: &["limit"],
+    params: Leaf::PARAMS,
+    changes: &[Leaf::limit.name],
 };
 
+params! {
+    /// A class of the tree.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Class {
+        /// The class above it, from which it borrows.
+        parent: Option<String> = Name, Absent("nobody lends") => source: "tc-htb(8)";
+        /// Guaranteed rate.
+        rate: f64 = Rate, Required, RATE => source: "tc-htb(8)";
+        /// Maximum rate, with borrowed tokens.
+        ceil: Option<f64> = Rate, Absent("rate: it never borrows"), RATE => source: "tc-htb(8)";
+        /// Size of the bucket of rate; a packet may overdraw it.
+        burst: Option<u64> = Bytes, Absent("1600 B, and what comes in a nanosecond"), Range::FROM_ONE
+            => source: "iproute2, q_htb.c: rate / hz + mtu with hz = 1e9";
+        /// Size of the bucket of ceil.
+        cburst: Option<u64> = Bytes, Absent("1600 B, and what comes in a nanosecond"), Range::FROM_ONE
+            => source: "iproute2, q_htb.c";
+        /// Of leaves: smaller ones go first, also when borrowing.
+        prio: Option<usize> = Integer, Absent("0"), Range::between(0.0, (PRIORITIES - 1) as f64)
+            => source: "Linux 3.2, sch_htb";
+        /// Leaves: bytes per turn. Borrowers from one class share in proportion to it.
+        quantum: Option<f64> = Bytes, Absent("rate / r2q, between 1000 B and 200 kB"), Range::FROM_ONE
+            => source: "Linux 3.2, sch_htb";
+        /// Bytes that the wire adds to each packet; they cost tokens only.
+        overhead: Option<u32> = Bytes, Absent("0 B"), FRAME => source: "tc-stab(8), tc-htb(8)";
+        /// Minimum cost of a packet with its overhead. In ticks, of cells.
+        mpu: Option<u32> = Bytes, Absent("0 B"), FRAME => source: "tc-htb(8); iproute2, tc_core.c";
+        /// Of leaves: the queue.
+        leaf: Option<Leaf> = Table(&LEAF), Absent("a FIFO of 1000 packets") => source: "tc-htb(8)";
+    }
+}
+
 /// A class.
-pub static CLASS: Nested = Nested {
-    name: "htb-class",
-    doc: "A class of the tree.",
-    params: &[
-        Param {
-            name: "parent",
-            ty: Type::Name,
-            default: Fallback::Absent("nobody lends"),
-            range: Range::ANY,
-            source: "tc-htb(8)",
-            doc: "The class below which it stands and from which it borrows.",
-        },
-        Param {
-            name: "rate",
-            ty: Type::Rate,
-            default: Fallback::Required,
-            range: RATE,
-            source: "tc-htb(8)",
-            doc: "What it may always send, whatever others do.",
-        },
-        Param {
-            name: "ceil",
-            ty: Type::Rate,
-            default: Fallback::Absent("rate: it never borrows"),
-            range: RATE,
-            source: "tc-htb(8)",
-            doc: "What it may send at most, with what others lend.",
-        },
-        Param {
-            name: "burst",
-            ty: Type::Bytes,
-            default: Fallback::Absent("1600 B, and what comes in a nanosecond"),
-            range: Range::FROM_ONE,
-            source: "iproute2, q_htb.c: rate / hz + mtu with hz = 1e9",
-            doc: "What the bucket of rate holds; it may be overdrawn by a packet.",
-        },
-        Param {
-            name: "cburst",
-            ty: Type::Bytes,
-            default: Fallback::Absent("1600 B, and what comes in a nanosecond"),
-            range: Range::FROM_ONE,
-            source: "iproute2, q_htb.c",
-            doc: "The same of ceil.",
-        },
-        Param {
-            name: "prio",
-            ty: Type::Integer,
-            default: Fallback::Absent("0"),
-            range: Range { min: 0.0, closed: true, max: (PRIORITIES - 1) as f64 },
-            source: "Linux 3.2, sch_htb",
-            doc: "Leaves: smaller ones go first, also when borrowing.",
-        },
-        Param {
-            name: "quantum",
-            ty: Type::Bytes,
-            default: Fallback::Absent("rate / r2q, between 1000 B and 200 kB"),
-            range: Range::FROM_ONE,
-            source: "Linux 3.2, sch_htb",
-            doc: "Leaves: bytes per turn. Borrowers from one class share in proportion to it.",
-        },
-        Param {
-            name: "overhead",
-            ty: Type::Bytes,
-            default: Fallback::Absent("0 B"),
-            range: FRAME,
-            source: "tc-stab(8), tc-htb(8)",
-            doc: "What the wire adds to each packet: it costs tokens, and counts for nothing else.",
-        },
-        Param {
-            name: "mpu",
-            ty: Type::Bytes,
-            default: Fallback::Absent("0 B"),
-            range: FRAME,
-            source: "tc-htb(8); iproute2, tc_core.c",
-            doc: "A packet, with its overhead, costs the tokens of so many bytes at least. In ticks, of cells.",
-        },
-        Param {
-            name: "leaf",
-            ty: Type::Table(&LEAF),
-            default: Fallback::Absent("a FIFO of 1000 packets"),
-            range: Range::ANY,
-            source: "tc-htb(8)",
-            doc: "Leaves: the queue.",
-        },
-    ],
-    changes: CHANGES,
-};
+pub static CLASS: Nested =
+    Nested { name: "htb-class", doc: "A class of the tree.", params: Class::PARAMS, changes: CHANGES };
+
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Given {
+        /// Owner of a leaf: the traffic class of the same name, or each user or flow, whose leaf is made of
+        /// `each`.
+        per: Per = Per::TYPE, Text("class") => source: "docs/scenarios.md";
+        /// Classes by name. With per = "class" those without others below them are leaves and have the names of
+        /// traffic classes.
+        classes: Tables<Class> = TablePerName(&CLASS), Absent("none: leaves are roots") => source: "tc-htb(8)";
+        /// The leaf of each user or flow. The user's weight scales its rate and quantum.
+        each: Option<Class> = Table(&CLASS), Absent("for per = \"class\"") => source: "docs/scenarios.md";
+        /// Rate in bytes/s over quantum in bytes, for a class without a quantum.
+        r2q: f64 = Number, Text("10"), Range::POSITIVE => source: "Linux 3.2, sch_htb: rate2quantum";
+        /// See [`ARITHMETIC`].
+        arithmetic: Arithmetic = ARITHMETIC;
+    }
+}
 
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
@@ -177,42 +149,7 @@ pub static TABLE: Mechanism = Mechanism {
           parent what others leave, up to its ceiling. Nothing is sent faster than that, whatever the link's rate. Observables are \
           of a class: `links.L.queue.classes.NAME.tokens`; or of the leaf of a user or flow: `links.L.queue.leaves[0].tokens`.",
     source: "Linux 3.2, sch_htb; Devera, HTB manual, 2002",
-    params: &[
-        Param {
-            name: "per",
-            ty: Type::Choice(&["class", "user", "flow"]),
-            default: Fallback::Text("class"),
-            range: Range::ANY,
-            source: "docs/scenarios.md",
-            doc: "Whose a leaf is: a traffic class's of that name, or one is made of each for every user or flow.",
-        },
-        Param {
-            name: "classes",
-            ty: Type::TablePerName(&CLASS),
-            default: Fallback::Absent("none: leaves are roots"),
-            range: Range::ANY,
-            source: "tc-htb(8)",
-            doc: "Classes by name. With per = \"class\" those without others below them are leaves and have the names of traffic \
-                  classes.",
-        },
-        Param {
-            name: "each",
-            ty: Type::Table(&CLASS),
-            default: Fallback::Absent("for per = \"class\""),
-            range: Range::ANY,
-            source: "docs/scenarios.md",
-            doc: "The leaf of each user or flow. Its rate and quantum are scaled by the user's weight.",
-        },
-        Param {
-            name: "r2q",
-            ty: Type::Number,
-            default: Fallback::Text("10"),
-            range: Range::POSITIVE,
-            source: "Linux 3.2, sch_htb: rate2quantum",
-            doc: "Rate in bytes a second over quantum in bytes, where a class has none.",
-        },
-        ARITHMETIC,
-    ],
+    params: Given::PARAMS,
     observables: &[
         Observable { name: "packets", unit: "packets", doc: "What waits in a leaf." },
         Observable { name: "bytes", unit: "B", doc: "What waits in a leaf." },

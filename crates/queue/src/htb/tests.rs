@@ -1,6 +1,7 @@
 //! Numbers worked out by hand from the kernel's rules, one test a branch. 8 Mbit/s is a byte a microsecond.
 
 use super::params::leaf;
+use super::tables::Leaf;
 use super::*;
 use crate::held::Owner;
 use crate::{Limit, Qdisc, codel, fq_codel, sfq};
@@ -45,7 +46,7 @@ fn item(queue: usize, size: u16, id: u64) -> Queued {
 
 fn put(q: &mut Htb, queue: usize, size: u16, count: usize) {
     for n in 0..count {
-        let place = q.place(queue, &Packet::new(queue as u32, 1000, 1000), Time(0));
+        let place = q.place(queue, &Packet::new(queue as u32, 1000, 1000), &(), Time(0));
         q.enqueue(place, item(queue, size, n as u64));
     }
 }
@@ -320,12 +321,12 @@ fn who_lent_and_who_borrowed() {
 
 #[test]
 fn drops_are_the_leafs() {
-    let sfq = sfq::Params { divisor: 1, quantum: 1514, perturb: None };
+    let sfq = sfq::Params { divisor: 1, ..sfq::Params::DEFAULT };
     let mut classes = below(BYTE_A_US, [class(None, MBIT, MBIT), class(None, MBIT, MBIT)]);
     classes[2].leaf = LeafParams { limit: Limit::Packets(1), discipline: Discipline::Sfq(sfq) };
     let mut q = real(classes);
     put(&mut q, 1, 1000, 1);
-    let places = [0, 1].map(|queue| q.place(queue, &Packet::new(0, 1000, 1000), Time(0)));
+    let places = [0, 1].map(|queue| q.place(queue, &Packet::new(0, 1000, 1000), &(), Time(0)));
     q.turned_away(places[0], Reason::Limit);
     q.turned_away(places[0], Reason::Early);
     assert!(!q.push_out(places[1], 1000, &mut Vec::new()), "the newcomer's own slot is the longest");
@@ -381,14 +382,14 @@ fn a_leaf_has_its_own_limit() {
     let mut q = real(classes);
     put(&mut q, 0, 1000, 2);
     put(&mut q, 1, 1000, 1);
-    let places = [0, 1].map(|queue| q.place(queue, &Packet::new(0, 1000, 1000), Time(0)));
+    let places = [0, 1].map(|queue| q.place(queue, &Packet::new(0, 1000, 1000), &(), Time(0)));
     assert!(q.is_full(places[0], 0, 40) && !q.can_push_out(places[0], 1000));
     assert!(!q.is_full(places[1], 0, 1000) && q.is_full(places[1], 0, 1001));
 }
 
 #[test]
 fn a_leaf_may_be_sfq() {
-    let sfq = sfq::Params { divisor: 1024, quantum: 1514, perturb: None };
+    let sfq = sfq::Params::DEFAULT;
     let mut leaf = class(None, BYTE_A_US, BYTE_A_US);
     leaf.leaf = LeafParams { limit: Limit::Packets(3), discipline: Discipline::Sfq(sfq) };
     let params = Params {
@@ -398,7 +399,7 @@ fn a_leaf_may_be_sfq() {
         leaves: vec![Some(0)],
     };
     let mut q = Htb::new(params, Arc::from([11, 22]), &Stream::new(1, "hash"));
-    let places = [0, 1].map(|flow| q.place(0, &Packet::new(flow, 1000, 1000), Time(0)));
+    let places = [0, 1].map(|flow| q.place(0, &Packet::new(flow, 1000, 1000), &(), Time(0)));
     assert_ne!(places[0], places[1]);
     for id in 0..3 {
         q.enqueue(places[0], item(0, 1000, id));
@@ -421,7 +422,7 @@ fn a_leaf_may_be_sfq() {
 
 #[test]
 fn a_leaf_emptied_by_pushing_out_can_come_back() {
-    let sfq = sfq::Params { divisor: 1024, quantum: 1514, perturb: None };
+    let sfq = sfq::Params::DEFAULT;
     let mut leaf = class(None, BYTE_A_US, BYTE_A_US);
     leaf.leaf = LeafParams { limit: Limit::Packets(1), discipline: Discipline::Sfq(sfq) };
     let params = Params {
@@ -431,7 +432,7 @@ fn a_leaf_emptied_by_pushing_out_can_come_back() {
         leaves: vec![Some(0)],
     };
     let mut q = Htb::new(params, Arc::from([11, 22]), &Stream::new(1, "hash"));
-    let places = [0, 1].map(|flow| q.place(0, &Packet::new(flow, 1000, 1000), Time(0)));
+    let places = [0, 1].map(|flow| q.place(0, &Packet::new(flow, 1000, 1000), &(), Time(0)));
     q.enqueue(places[0], item(0, 1000, 1));
     let mut dropped = Vec::new();
     assert!(q.push_out(places[1], 1000, &mut dropped));
@@ -491,7 +492,11 @@ fn users_have_leaves_by_weight() {
 
 #[test]
 fn leaves_have_what_is_theirs() {
-    let made = |entries: &[(&'static str, Value)]| leaf(Some(&Value::Table(table(entries))));
+    let made = |entries: &[(&'static str, Value)]| {
+        let mut values = table(entries);
+        values.0.entry("kind").or_insert_with(|| Value::Word("fifo".into()));
+        leaf(Some(&Leaf::read(&values)))
+    };
     let kind = |name: &str| ("kind", Value::Word(name.into()));
     assert_eq!(made(&[]), LeafParams { limit: Limit::Packets(1000), discipline: Discipline::Fifo });
     // The defaults are those of the rules themselves: RFC 8289 sections 4.2 and 4.3, RFC 8290 section 5.2.

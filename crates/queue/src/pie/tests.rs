@@ -1,6 +1,6 @@
 //! Numbers worked out from RFC 8033 by hand.
 
-use evenflow_base::{Ecn, Given, Rate, Stream};
+use evenflow_base::{Ecn, Rate, Stream};
 
 use super::*;
 
@@ -126,14 +126,14 @@ fn pressed(params: Params, probability: f64) -> Pie {
     rule
 }
 
-fn asked(rule: &mut Pie, bytes: u64, ecn: Ecn, draws: &mut Given) -> Verdict {
+fn asked(rule: &mut Pie, bytes: u64, ecn: Ecn, draws: &mut Stream) -> Verdict {
     rule.admit(&mut packet(ecn), Time(0), &seen(bytes), draws)
 }
 
 #[test]
 fn the_draw_decides() {
     let mut rule = pressed(params(), 0.25);
-    let mut draws = Given::new([0.249, 0.25]);
+    let mut draws = Stream::scripted([0.249, 0.25]);
     assert_eq!(asked(&mut rule, 9000, Ecn::NotCapable, &mut draws), Verdict::Drop(Reason::Pie));
     assert_eq!(asked(&mut rule, 9000, Ecn::NotCapable, &mut draws), Verdict::Accept);
 }
@@ -142,19 +142,19 @@ fn the_draw_decides() {
 fn a_burst_passes_and_no_number_is_drawn() {
     let mut rule = pressed(params(), 0.9);
     rule.burst = Duration(1);
-    assert_eq!(asked(&mut rule, 90_000, Ecn::NotCapable, &mut Given::default()), Verdict::Accept);
+    assert_eq!(asked(&mut rule, 90_000, Ecn::NotCapable, &mut Stream::scripted([])), Verdict::Accept);
     // Without congestion the allowance is back: 7.5 ms is half of the target, 7.4 is below.
     for (delay, back) in [(0.0075, 0), (0.0074, 150 * MS)] {
         let mut rule = pressed(params(), 0.0);
         (rule.delay, rule.old) = (delay, delay);
-        asked(&mut rule, 0, Ecn::NotCapable, &mut Given::default());
+        asked(&mut rule, 0, Ecn::NotCapable, &mut Stream::scripted([]));
         assert_eq!(rule.burst.0, back);
     }
 }
 
 #[test]
 fn a_short_queue_is_spared() {
-    let mut draws = Given::new([0.1, 0.1, 0.1]);
+    let mut draws = Stream::scripted([0.1, 0.1, 0.1]);
     let mut rule = pressed(params(), 0.5);
     assert_eq!(asked(&mut rule, 2048, Ecn::NotCapable, &mut draws), Verdict::Accept);
     assert_eq!(asked(&mut rule, 2049, Ecn::NotCapable, &mut draws), Verdict::Drop(Reason::Pie));
@@ -168,7 +168,7 @@ fn a_short_queue_is_spared() {
 
 #[test]
 fn marks_below_a_tenth_and_drops_above() {
-    let mut draws = Given::new([0.01; 4]);
+    let mut draws = Stream::scripted([0.01; 4]);
     for (probability, ecn, verdict) in [
         (0.099, Ecn::Capable0, Verdict::Mark(Reason::Pie)),
         (0.099, Ecn::Congestion, Verdict::Mark(Reason::Pie)),
@@ -184,7 +184,7 @@ fn derandomised_drops_keep_their_distance() {
     let p = Params { derandomize: true, ..params() };
     let mut rule = pressed(p, 0.2);
     // 0.2, 0.4, 0.6, 0.8 add up to less than 0.85: nothing is drawn. Then the draw decides.
-    let mut draws = Given::new([0.9, 0.1]);
+    let mut draws = Stream::scripted([0.9, 0.1]);
     for _ in 0..5 {
         assert_eq!(asked(&mut rule, 9000, Ecn::NotCapable, &mut draws), Verdict::Accept);
     }
@@ -193,7 +193,7 @@ fn derandomised_drops_keep_their_distance() {
     assert_eq!(rule.added_up, 0.0);
     // 8.5 come together at the 17th of 0.5: certain, without a draw.
     let mut rule = pressed(p, 0.5);
-    let mut draws = Given::new([0.9; 15]);
+    let mut draws = Stream::scripted([0.9; 15]);
     for _ in 0..16 {
         assert_eq!(asked(&mut rule, 9000, Ecn::NotCapable, &mut draws), Verdict::Accept);
     }
@@ -201,7 +201,10 @@ fn derandomised_drops_keep_their_distance() {
     assert_eq!(draws.left(), 0);
     // "If accu_prob < 0.85": a sum of 0.85 is drawn (RFC 8033 section 5.4).
     let mut rule = pressed(p, CERTAINLY_NOT);
-    assert_eq!(asked(&mut rule, 9000, Ecn::NotCapable, &mut Given::new([0.1])), Verdict::Drop(Reason::Pie));
+    assert_eq!(
+        asked(&mut rule, 9000, Ecn::NotCapable, &mut Stream::scripted([0.1])),
+        Verdict::Drop(Reason::Pie)
+    );
 }
 
 #[test]
@@ -210,16 +213,19 @@ fn a_threshold_of_zero_never_marks() {
     let range = range("ecn_threshold").expect("it has one");
     assert!(range.holds(0.0) && range.holds(1.0) && !range.holds(1.1));
     let mut rule = pressed(Params { ecn_threshold: 0.0, ..params() }, 0.05);
-    assert_eq!(asked(&mut rule, 9000, Ecn::Capable0, &mut Given::new([0.01])), Verdict::Drop(Reason::Pie));
+    assert_eq!(
+        asked(&mut rule, 9000, Ecn::Capable0, &mut Stream::scripted([0.01])),
+        Verdict::Drop(Reason::Pie)
+    );
 }
 
 #[test]
 fn a_full_buffer_starts_the_sum_again() {
     let mut rule = pressed(Params { derandomize: true, ..params() }, 0.5);
-    asked(&mut rule, 9000, Ecn::NotCapable, &mut Given::default());
+    asked(&mut rule, 9000, Ecn::NotCapable, &mut Stream::scripted([]));
     assert_eq!(rule.added_up, 0.5);
     let full = Occupancy { full: true, ..seen(9000) };
-    let verdict = rule.admit(&mut packet(Ecn::Capable0), Time(0), &full, &mut Given::default());
+    let verdict = rule.admit(&mut packet(Ecn::Capable0), Time(0), &full, &mut Stream::scripted([]));
     assert_eq!((verdict, rule.added_up), (Verdict::Drop(Reason::Limit), 0.0));
 }
 

@@ -11,13 +11,16 @@
 
 mod presets;
 
+use std::collections::BTreeMap;
+
+use evenflow_base::params::Key;
 use evenflow_base::schema::{
-    Counter, Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Value, Values,
+    Counter, Deviation, Fallback, Mechanism, Observable, Problem, Range, Room, Value, Values,
 };
-use evenflow_base::{Draw, Packet, Time};
+use evenflow_base::{Packet, Rate, Stream, Time};
 
 pub use presets::{PRESETS, Preset, SETTINGS, Setting, Settings};
-use presets::{is_linux, number, preset, setting};
+use presets::{is_linux, preset, setting};
 
 use crate::action::ACTION;
 use crate::rule::by_class;
@@ -26,27 +29,28 @@ use crate::{Action, LinkFacts, Occupancy, Reason, Rule, Verdict};
 /// See [`crate::complete`]. What is drawn for each copy stays open, and so does what follows from it.
 pub fn complete(values: &mut Values) {
     for name in SETTINGS {
-        if let Some(value) = setting(values, name) {
+        if let Some(value) = presets::value(values, name) {
             values.0.insert(name, value);
         }
     }
-    let random =
-        |v: &Values, names: &[&str]| names.iter().any(|n| matches!(v.get(n), Some(Value::Random(_))));
-    if random(values, &["min_threshold", "max_threshold", "mean_packet", "weight"]) {
+    let random = |name: &'static str| matches!(values.get(name), Some(Value::Random(_)));
+    let sizes = [Given::mean_packet.name, Given::weight.name].into_iter();
+    if THRESHOLDS.map(|key| key.name).into_iter().chain(sizes).any(random) {
         return;
     }
     let (low, high) = thresholds(values);
     let bytes = matches!(low, Value::Bytes(_));
-    if !values.0.contains_key("weight") && is_linux(values) {
-        let found = tc_weight(&low, &high, values.number("mean_packet"));
-        values.0.extend(found.map(|w| ("weight", Value::Number(w))));
+    if values.raw(Given::weight).is_none() && is_linux(values) {
+        let found = tc_weight(&low, &high, values.at(Given::mean_packet).unwrap_or(0.0));
+        values.0.extend(found.map(|w| (Given::weight.name, Value::Number(w))));
     }
     let scaling = size_scaling(values, bytes);
-    let fixed = is_fixed(values, bytes, values.maybe("weight"));
-    values.0.insert("min_threshold", low);
-    values.0.insert("max_threshold", high);
-    values.0.insert("size_scaling", Value::Word(scaling.word().into()));
-    values.0.insert("arithmetic", Value::Word(if fixed { "fixed" } else { "real" }.into()));
+    let fixed = is_fixed(values, bytes, values.at(Given::weight));
+    values.0.insert(Given::min_threshold.name, low);
+    values.0.insert(Given::max_threshold.name, high);
+    values.0.insert(Given::size_scaling.name, Value::Word(scaling.word().into()));
+    let arithmetic = if fixed { Arithmetic::Fixed } else { Arithmetic::Real };
+    values.0.insert(Given::arithmetic.name, Value::Word(arithmetic.word().into()));
 }
 
 // --- parameters -------------------------------------------------------------------------------------------------------
@@ -60,66 +64,97 @@ pub enum Unit {
     Bytes,
 }
 
-/// How gaps between marks are spread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spread {
-    /// Uniform between 1/p and 2/p: ns-2's `wait_`.
-    Ns2,
-    /// Uniform between 1 and 1/p: \[FJ93\] section 7, method 2.
-    Floyd,
-    /// Geometric with mean 1/p: \[FJ93\] section 7, method 1.
-    Bernoulli,
+words! {
+    /// How gaps between marks are spread.
+    pub enum Spread {
+        /// Uniform between 1/p and 2/p: ns-2's `wait_`.
+        Ns2 = "ns2",
+        /// Uniform between 1 and 1/p: \[FJ93\] section 7, method 2.
+        Floyd = "floyd",
+        /// Geometric with mean 1/p: \[FJ93\] section 7, method 1.
+        Bernoulli = "bernoulli",
+    }
 }
 
-/// How often a random number is drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Drawn {
-    /// For each packet that is judged.
-    PerPacket,
-    /// Once for each gap between marks (\[FJ93\] section 8).
-    PerInterval,
+words! {
+    /// How often a random number is drawn.
+    pub enum Drawn {
+        /// For each packet that is judged.
+        PerPacket = "packet",
+        /// Once for each gap between marks (\[FJ93\] section 8).
+        PerInterval = "interval",
+    }
 }
 
-/// What happens to the first packet after the average has crossed the lower threshold upwards.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Crossing {
-    /// It passes, and counts as one since the last mark.
-    ExemptCounted,
-    /// It passes and does not count.
-    Exempt,
-    /// It is judged like any other, with a count of 0.
-    Judged,
+words! {
+    /// What happens to the first packet after the average has crossed the lower threshold upwards.
+    pub enum Crossing {
+        /// It passes, and counts as one since the last mark.
+        ExemptCounted = "exempt-counted",
+        /// It passes and does not count.
+        Exempt = "exempt",
+        /// It is judged like any other, with a count of 0.
+        Judged = "judged",
+    }
 }
 
-/// What a forced drop or mark does to the count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AfterForced {
-    /// It starts at 0 again.
-    Restart,
-    /// Nothing.
-    Keep,
-    /// The next packet below the top is the first after a crossing.
-    Crossing,
+words! {
+    /// What a forced drop or mark does to the count.
+    pub enum AfterForced {
+        /// It starts at 0 again.
+        Restart = "restart",
+        /// Nothing.
+        Keep = "keep",
+        /// The next packet below the top is the first after a crossing.
+        Crossing = "crossing",
+    }
 }
 
-/// Whether large packets are likelier to be picked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scaling {
-    /// No.
-    None,
-    /// By size over mean size, after spreading; the count is of bytes over mean size, whole.
-    Mean,
-    /// By size over maximum size, before spreading (\[FJ93\] section 4).
-    Maximum,
+words! {
+    /// Whether large packets are likelier to be picked.
+    pub enum Scaling {
+        /// No.
+        None = "none",
+        /// By size over mean size, after spreading; the count is of bytes over mean size, whole.
+        Mean = "mean",
+        /// By size over maximum size, before spreading (\[FJ93\] section 4).
+        Maximum = "maximum",
+    }
 }
 
-impl Scaling {
-    fn word(self) -> &'static str {
-        match self {
-            Scaling::None => "none",
-            Scaling::Mean => "mean",
-            Scaling::Maximum => "maximum",
-        }
+words! {
+    /// How idle time changes the average, see [`Idle`].
+    pub enum IdleRule {
+        /// [`Idle::Whole`].
+        Whole = "whole",
+        /// [`Idle::Exact`].
+        Exact = "exact",
+        /// [`Idle::Table`].
+        Table = "table",
+    }
+}
+
+words! {
+    /// How the average is computed.
+    pub enum Arithmetic {
+        /// With real numbers.
+        Real = "real",
+        /// With as many binary places as the weight needs.
+        Fixed = "fixed",
+    }
+}
+
+words! {
+    /// The programs called RED.
+    pub enum Variant {
+        /// ns-2.
+        Ns2 = "ns2",
+        /// ns-3.
+        Ns3 = "ns3",
+        /// Linux.
+        Linux = "linux",
+        /// Floyd and Jacobson 1993.
+        Floyd = "floyd",
     }
 }
 
@@ -183,14 +218,17 @@ pub struct Params {
     pub fixed: bool,
 }
 
+/// The two thresholds.
+const THRESHOLDS: [Key<Option<Value>>; 2] = [Given::min_threshold, Given::max_threshold];
+
 /// The thresholds as given; what is absent is a third or three times of the other.
 fn thresholds(values: &Values) -> (Value, Value) {
-    match (values.get("min_threshold"), values.get("max_threshold")) {
+    match THRESHOLDS.map(|key| values.raw(key)).into() {
         (Some(low), Some(high)) => (low.clone(), high.clone()),
         (Some(low), None) => (low.clone(), low.with(3.0 * low.number().unwrap_or(0.0))),
         (None, Some(high)) => (high.with(high.number().unwrap_or(0.0) / 3.0), high.clone()),
         (None, None) if is_linux(values) => {
-            let mean = number(values, "mean_packet").unwrap_or(1.0);
+            let mean = setting(values, Given::mean_packet).unwrap_or(1.0);
             (Value::Bytes(5.0 * mean), Value::Bytes(15.0 * mean))
         }
         (None, None) => (Value::Packets(5.0), Value::Packets(15.0)),
@@ -198,19 +236,17 @@ fn thresholds(values: &Values) -> (Value, Value) {
 }
 
 fn size_scaling(values: &Values, bytes: bool) -> Scaling {
-    match setting(values, "size_scaling") {
-        Some(Value::Word(word)) if word == "mean" => Scaling::Mean,
-        Some(Value::Word(word)) if word == "maximum" => Scaling::Maximum,
-        Some(_) => Scaling::None,
+    match setting(values, Given::size_scaling) {
+        Some(scaling) => scaling,
         None if !bytes => Scaling::None,
-        None if preset(values).name == "floyd" => Scaling::Maximum,
+        None if preset(values).variant == Variant::Floyd => Scaling::Maximum,
         None => Scaling::Mean,
     }
 }
 
 fn is_fixed(values: &Values, bytes: bool, weight: Option<f64>) -> bool {
-    match setting(values, "arithmetic") {
-        Some(Value::Word(word)) => word == "fixed",
+    match setting(values, Given::arithmetic) {
+        Some(arithmetic) => arithmetic == Arithmetic::Fixed,
         _ => bytes && weight.is_some_and(|w| binary_places(w).is_some()),
     }
 }
@@ -247,7 +283,9 @@ fn tc_weight(low: &Value, high: &Value, mean: f64) -> Option<f64> {
 /// What is wrong with the thresholds that are there.
 pub fn threshold_problems(values: &Values) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
-    let given = ["min_threshold", "max_threshold", "mark_all_above"].map(|n| (n, values.get(n)));
+    let above = (Given::mark_all_above.name, values.raw(Given::mark_all_above));
+    let [low, high] = THRESHOLDS.map(|key| (key.name, values.raw(key)));
+    let given = [low, high, above];
     let is_bytes = |v: &Value| matches!(v, Value::Bytes(_));
     let mut present = given.iter().filter_map(|(name, v)| v.map(|v| (*name, v)));
     if let Some((first, unit)) = present.next().map(|(name, v)| (name, is_bytes(v))) {
@@ -266,14 +304,18 @@ pub fn threshold_problems(values: &Values) -> Vec<Problem> {
     };
     let (low, high) = (low.number().unwrap_or(0.0), high.number().unwrap_or(0.0));
     if high <= low {
-        problems
-            .push(("max_threshold", format!("must be above min_threshold: {high} is not more than {low}")));
+        problems.push((
+            Given::max_threshold.name,
+            format!("must be above min_threshold: {high} is not more than {low}"),
+        ));
     }
     if let Some(all) = given[2].1.and_then(Value::number)
         && all < low
     {
-        problems
-            .push(("mark_all_above", format!("must not be below min_threshold: {all} is less than {low}")));
+        problems.push((
+            Given::mark_all_above.name,
+            format!("must not be below min_threshold: {all} is less than {low}"),
+        ));
     }
     problems
 }
@@ -284,16 +326,13 @@ impl Params {
         let mut problems = threshold_problems(values);
         let (low, high) = thresholds(values);
         let bytes = matches!(low, Value::Bytes(_));
-        let word = |name: &str| match setting(values, name) {
-            Some(Value::Word(word)) => word,
-            _ => String::new(),
-        };
-        let flag = |name: &str| setting(values, name) == Some(Value::Flag(true));
-        let of = |name: &str| number(values, name).unwrap_or(0.0);
-        let mean_packet = of("mean_packet");
-        let packet = values.rate("capacity").or(link.rate).map(|rate| 8.0 * mean_packet / rate.0);
-        let weight = number(values, "weight").or_else(|| match preset(values).name {
-            "linux" => tc_weight(&low, &high, mean_packet),
+        let given = Given::read(values);
+        let flag = |key| setting(values, key) == Some(true);
+        let number = |key| setting(values, key).unwrap_or(0.0);
+        let mean_packet: f64 = number(Given::mean_packet);
+        let packet = given.capacity.or(link.rate).map(|rate| 8.0 * mean_packet / rate.0);
+        let weight = setting(values, Given::weight).or_else(|| match preset(values).variant {
+            Variant::Linux => tc_weight(&low, &high, mean_packet),
             _ => packet.map(|t| ns2_weight(1.0 / t, link.delay.seconds())),
         });
         if weight.is_none() && problems.is_empty() {
@@ -313,58 +352,47 @@ impl Params {
                 format!("\"fixed\" needs a weight of 1/2, 1/4, 1/8, … (to 2^-31), not {weight}"),
             ));
         }
-        let drawn = if word("draw") == "interval" { Drawn::PerInterval } else { Drawn::PerPacket };
-        let spread = match word("spread").as_str() {
-            "floyd" => Spread::Floyd,
-            "bernoulli" => Spread::Bernoulli,
-            _ => Spread::Ns2,
-        };
+        let drawn = setting(values, Given::draw).unwrap_or(Drawn::PerPacket);
+        let spread = setting(values, Given::spread).unwrap_or(Spread::Ns2);
         if drawn == Drawn::PerInterval && spread != Spread::Floyd {
             problems
                 .push(("spread", "must be \"floyd\" where one number is drawn for a whole interval".into()));
         }
-        let action = Action::named(values.word("action"));
-        if action == Action::MarkEverything && values.get("hard_drop") == Some(&Value::Flag(true)) {
+        let action = given.action;
+        if action == Action::MarkEverything && given.hard_drop == Some(true) {
             problems
                 .push(("hard_drop", "contradicts action = \"mark-everything\", which never drops".into()));
         }
         if !problems.is_empty() {
             return Err(problems);
         }
-        let idle_packet = packet.map(|t| t * of("idle_factor"));
+        let idle_packet = packet.map(|t| t * number(Given::idle_factor));
         Ok(Params {
             unit: if bytes { Unit::Bytes } else { Unit::Packets },
             min: low.number().unwrap_or(0.0),
             max: high.number().unwrap_or(0.0),
-            max_probability: of("max_probability"),
-            by_class: by_class(values, "class_probability", link.classes, of("max_probability"))
-                .map(Vec::into_boxed_slice),
+            max_probability: number(Given::max_probability),
+            by_class: given
+                .class_probability
+                .map(|table| by_class(&table, link.classes, number(Given::max_probability)).into()),
             weight,
-            gentle: flag("gentle"),
-            mark_all_above: values.maybe("mark_all_above"),
+            gentle: flag(Given::gentle),
+            mark_all_above: given.mark_all_above,
             action,
-            hard_drop: flag("hard_drop"),
+            hard_drop: flag(Given::hard_drop),
             spread,
             drawn,
-            crossing: match word("crossing").as_str() {
-                "exempt" => Crossing::Exempt,
-                "judged" => Crossing::Judged,
-                _ => Crossing::ExemptCounted,
-            },
-            after_forced: match word("after_forced").as_str() {
-                "keep" => AfterForced::Keep,
-                "crossing" => AfterForced::Crossing,
-                _ => AfterForced::Restart,
-            },
-            limit_restarts: flag("limit_restarts"),
-            spare_short_queue: flag("spare_short_queue"),
+            crossing: setting(values, Given::crossing).unwrap_or(Crossing::ExemptCounted),
+            after_forced: setting(values, Given::after_forced).unwrap_or(AfterForced::Restart),
+            limit_restarts: flag(Given::limit_restarts),
+            spare_short_queue: flag(Given::spare_short_queue),
             scaling: size_scaling(values, bytes),
             mean_packet,
-            max_packet: values.number("max_packet"),
+            max_packet: given.max_packet,
             idle_packet,
-            idle: match (word("idle").as_str(), idle_packet) {
-                ("exact", _) => Idle::Exact,
-                ("table", Some(t)) => Idle::Table(Box::new(IdleTable::new(weight, t))),
+            idle: match (setting(values, Given::idle), idle_packet) {
+                (Some(IdleRule::Exact), _) => Idle::Exact,
+                (Some(IdleRule::Table), Some(t)) => Idle::Table(Box::new(IdleTable::new(weight, t))),
                 _ => Idle::Whole,
             },
             fixed,
@@ -586,7 +614,7 @@ impl Red {
     }
 
     #[inline]
-    fn decide<D: Draw>(&mut self, queue: f64, size: u16, draws: &mut D) -> Decision {
+    fn decide(&mut self, queue: f64, size: u16, draws: &mut Stream) -> Decision {
         let p = &self.params;
         self.spread = 0.0;
         if self.average < p.min || (p.spare_short_queue && queue <= 1.0) {
@@ -638,7 +666,7 @@ impl Red {
 
     /// Judges a packet between the lower threshold and the top.
     #[inline]
-    fn picks<D: Draw>(&mut self, size: u16, draws: &mut D) -> bool {
+    fn picks(&mut self, size: u16, draws: &mut Stream) -> bool {
         let p = &self.params;
         let (mut base, mut count) = (self.probability, self.count);
         match p.scaling {
@@ -674,7 +702,7 @@ impl Rule for Red {
     }
 
     /// A full buffer counts as such, whatever the rule would have done.
-    fn admit<D: Draw>(&mut self, packet: &mut Packet, now: Time, seen: &Occupancy, draws: &mut D) -> Verdict {
+    fn admit(&mut self, packet: &mut Packet, now: Time, seen: &Occupancy, draws: &mut Stream) -> Verdict {
         let queue = match self.params.unit {
             Unit::Packets => f64::from(seen.packets),
             Unit::Bytes => seen.bytes as f64,
@@ -725,6 +753,10 @@ impl Rule for Red {
     fn presets() -> Option<Vec<Vec<String>>> {
         Some(presets::rows())
     }
+
+    fn marks(values: &Values) -> bool {
+        Action::marks(values)
+    }
 }
 
 // --- the table -----------------------------------------------------------------------------------------------------------
@@ -733,12 +765,81 @@ const BY_VARIANT: Fallback = Fallback::Absent("the variant's");
 const VARIANTS: &str = "the table of variants";
 const PROBABILITY: Range = Range { min: 0.0, closed: false, max: 1.0 };
 
-const fn choice(name: &'static str, words: &'static [&'static str], doc: &'static str) -> Param {
-    Param { name, ty: Type::Choice(words), default: BY_VARIANT, range: Range::ANY, source: VARIANTS, doc }
-}
-
-const fn flag(name: &'static str, doc: &'static str) -> Param {
-    Param { name, ty: Type::Flag, default: BY_VARIANT, range: Range::ANY, source: VARIANTS, doc }
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Debug)]
+    pub struct Given {
+        /// The program that is reproduced: a preset of all settings that are not given.
+        variant: Variant = Variant::TYPE, Text("ns2")
+            => source: "our choice: most published RED results are of ns-2";
+        /// What happens to a picked packet. `drop`: dropped. `mark`: marked if ECN-capable, else dropped.
+        /// `mark-everything`: marked if ECN-capable, else accepted (Linux: nodrop). `mark-re-ecn`: marked if
+        /// ECN-capable or a re-ECN credit (FNE), else dropped; only where credits are rate-limited
+        /// (draft-briscoe-conex-re-ecn-tcp-04 section 5.3).
+        action: Action = Param { default: Text("drop"), ..ACTION } => source: "Floyd and Jacobson 1993; RFC 3168 section 5 for \"mark\"";
+        /// Average queue length below which nothing is picked. Thresholds in bytes mean queue and average in
+        /// bytes.
+        min_threshold: Option<Value> = PacketsOrBytes, Absent("a third of max_threshold; without that, 5 packets (linux: of mean size, in bytes)"), Range::POSITIVE
+            => source: "Floyd, \"Discussions of setting parameters\", 1997: 5 packets";
+        /// Average queue length at which the probability is max_probability.
+        max_threshold: Option<Value> = PacketsOrBytes, Absent("three times min_threshold; without that, 15 packets (linux: of mean size, in bytes)"), Range::POSITIVE
+            => source: "Floyd, \"Discussions of setting parameters\", 1997: three times min_threshold";
+        /// Probability at max_threshold (ns-2: 1 / linterm_; ns-3: 1 / LInterm; tc: probability).
+        max_probability: Option<f64> = Number, BY_VARIANT, PROBABILITY => source: VARIANTS;
+        /// The max_probability of each traffic class that crosses the link, all by one average. Each class has
+        /// gaps between marks of its own.
+        class_probability: Option<BTreeMap<String, f64>> = NumberPerClass, Absent("max_probability for all"), Range::between(0.0, 1.0)
+            => source: "Zhang et al. 2011 section V.B";
+        /// Weight of a new queue length in the average (w_q). The automatic rule of ns2 takes C = capacity /
+        /// mean_packet in packets a second and the link's delay.
+        weight: Option<f64> = Number, BY_VARIANT, PROBABILITY => source: VARIANTS;
+        /// Above max_threshold the probability grows further, to 1 at twice max_threshold, instead of jumping to
+        /// 1.
+        gentle: Option<bool> = Flag, BY_VARIANT => source: VARIANTS;
+        /// Queue length, not average, from which every packet is picked.
+        mark_all_above: Option<f64> = PacketsOrBytes, Absent("none"), Range::POSITIVE
+            => source: "Siris et al., Computer Communications 2002, section 4: marking instead of dropping at the buffer's limit";
+        /// With action "mark": where the average picks every packet, ECN-capable packets are dropped too (RFC
+        /// 3168 section 7; ns-3: UseHardDrop; tc: harddrop).
+        hard_drop: Option<bool> = Flag, BY_VARIANT => source: VARIANTS;
+        /// How gaps between picks are spread when the base probability is p: uniform between 1/p and 2/p (ns-2's
+        /// wait_), uniform between 1 and 1/p, or geometric with mean 1/p. At small p the share of packets picked
+        /// is 2p/3, 2p and p.
+        spread: Option<Spread> = Spread::TYPE, BY_VARIANT => source: VARIANTS;
+        /// Draw a random number for each judged packet, or once for each gap between picks.
+        draw: Option<Drawn> = Drawn::TYPE, BY_VARIANT => source: VARIANTS;
+        /// The first packet after the average has crossed min_threshold upwards: passes and counts, passes and
+        /// does not count, or is judged.
+        crossing: Option<Crossing> = Crossing::TYPE, BY_VARIANT => source: VARIANTS;
+        /// What picking every packet does to the count: it starts again, it goes on, or the next packet that is
+        /// judged is the first after a crossing.
+        after_forced: Option<AfterForced> = AfterForced::TYPE, BY_VARIANT => source: VARIANTS;
+        /// A packet that finds the buffer full starts the count again.
+        limit_restarts: Option<bool> = Flag, BY_VARIANT => source: VARIANTS;
+        /// The average picks nothing while at most one packet (in bytes: one byte) waits.
+        spare_short_queue: Option<bool> = Flag, BY_VARIANT => source: VARIANTS;
+        /// Large packets are likelier to be picked: not at all; by size over mean_packet after spreading, with a
+        /// count of bytes over mean_packet; by size over max_packet before spreading.
+        size_scaling: Option<Scaling> = Scaling::TYPE, BY_VARIANT => source: VARIANTS;
+        /// Typical packet size: for idle times, the automatic weight and size_scaling (ns-2: mean_pktsize_; tc:
+        /// avpkt).
+        mean_packet: Option<f64> = Bytes, BY_VARIANT, Range::PACKET_SIZE => source: VARIANTS;
+        /// Largest packet size, for size_scaling "maximum".
+        max_packet: f64 = Bytes, Text("1500 B"), Range::PACKET_SIZE
+            => source: "Floyd and Jacobson 1993, section 4 (MaximumPacketSize); 1500 B is an Ethernet frame's payload";
+        /// What time without work does to the average: as if packets of mean size had found an empty queue, a
+        /// whole number of them and the arriving one, or a fractional number instead of the arriving one; or
+        /// Linux's table of halvings.
+        idle: Option<IdleRule> = IdleRule::TYPE, BY_VARIANT => source: VARIANTS;
+        /// Divisor of the idle time.
+        idle_factor: Option<f64> = Number, BY_VARIANT, Range::POSITIVE => source: VARIANTS;
+        /// Real numbers, or Linux's whole ones: bytes, and as many binary places for the average as the weight
+        /// asks for.
+        arithmetic: Option<Arithmetic> = Arithmetic::TYPE, BY_VARIANT => source: VARIANTS;
+        /// The link capacity it assumes, for idle times and the automatic weight.
+        capacity: Option<Rate> = Rate, Absent("the link's rate at the start"), Range::POSITIVE
+            => source: "ns-2 and ns-3: a rate that changes later changes nothing";
+    }
 }
 
 /// Its table.
@@ -751,164 +852,7 @@ pub static TABLE: Mechanism = Mechanism {
           average of the queue length goes from min_threshold to max_threshold, and every packet above. The variants are \
           presets of all settings below; any of them may be overridden.",
     source: "Floyd and Jacobson, IEEE/ACM ToN 1993; gentle: Floyd 2000; ECN: RFC 3168 sections 5 and 7",
-    params: &[
-        Param {
-            name: "variant",
-            ty: Type::Choice(&["ns2", "ns3", "linux", "floyd"]),
-            default: Fallback::Text("ns2"),
-            range: Range::ANY,
-            source: "our choice: most published RED results are of ns-2",
-            doc: "Which program's RED: a preset of all settings that are not given.",
-        },
-        Param {
-            default: Fallback::Text("drop"),
-            source: "Floyd and Jacobson 1993; RFC 3168 section 5 for \"mark\"",
-            doc: "What becomes of a packet that is picked: dropped; marked if it is ECN-capable, else dropped; marked if it is \
-                  ECN-capable, else let pass (Linux: nodrop); or as mark, where a credit of re-ECN (FNE) counts as ECN-capable \
-                  (draft-briscoe-conex-re-ecn-tcp-04 section 5.3, allowed where credits are rate-limited).",
-            ..ACTION
-        },
-        Param {
-            name: "min_threshold",
-            ty: Type::PacketsOrBytes,
-            default: Fallback::Absent(
-                "a third of max_threshold; without that, 5 packets (linux: of mean size, in bytes)",
-            ),
-            range: Range::POSITIVE,
-            source: "Floyd, \"Discussions of setting parameters\", 1997: 5 packets",
-            doc: "Average queue length below which nothing is picked. Thresholds in bytes mean that queue and average are in \
-                  bytes.",
-        },
-        Param {
-            name: "max_threshold",
-            ty: Type::PacketsOrBytes,
-            default: Fallback::Absent(
-                "three times min_threshold; without that, 15 packets (linux: of mean size, in bytes)",
-            ),
-            range: Range::POSITIVE,
-            source: "Floyd, \"Discussions of setting parameters\", 1997: three times min_threshold",
-            doc: "Average queue length at which the probability is max_probability.",
-        },
-        Param {
-            name: "max_probability",
-            ty: Type::Number,
-            default: BY_VARIANT,
-            range: PROBABILITY,
-            source: VARIANTS,
-            doc: "Probability at max_threshold (ns-2: 1 / linterm_; ns-3: 1 / LInterm; tc: probability).",
-        },
-        Param {
-            name: "class_probability",
-            ty: Type::NumberPerClass,
-            default: Fallback::Absent("max_probability for all"),
-            range: Range { min: 0.0, closed: true, max: 1.0 },
-            source: "Zhang et al. 2011 section V.B",
-            doc: "The max_probability of each traffic class that crosses the link, all by one average. Each class has gaps between marks of its own.",
-        },
-        Param {
-            name: "weight",
-            ty: Type::Number,
-            default: BY_VARIANT,
-            range: PROBABILITY,
-            source: VARIANTS,
-            doc: "Weight of a new queue length in the average (w_q). The automatic rule of ns2 takes C = capacity / mean_packet \
-                  in packets a second and the link's delay.",
-        },
-        flag(
-            "gentle",
-            "Above max_threshold the probability grows further, to 1 at twice max_threshold, instead of jumping to 1.",
-        ),
-        Param {
-            name: "mark_all_above",
-            ty: Type::PacketsOrBytes,
-            default: Fallback::Absent("none"),
-            range: Range::POSITIVE,
-            source: "Siris et al., Computer Communications 2002, section 4: marking instead of dropping at the buffer's limit",
-            doc: "Queue length, not average, from which every packet is picked.",
-        },
-        flag(
-            "hard_drop",
-            "With action \"mark\": where the average picks every packet, ECN-capable packets are dropped too \
-             (RFC 3168 section 7; ns-3: UseHardDrop; tc: harddrop).",
-        ),
-        choice(
-            "spread",
-            &["ns2", "floyd", "bernoulli"],
-            "How gaps between picks are spread when the base probability is p: uniform between 1/p and 2/p (ns-2's wait_), \
-             uniform between 1 and 1/p, or geometric with mean 1/p. At small p the share of packets picked is 2p/3, 2p and p.",
-        ),
-        choice(
-            "draw",
-            &["packet", "interval"],
-            "Whether a random number is drawn for each packet that is judged or once for each gap between picks.",
-        ),
-        choice(
-            "crossing",
-            &["exempt-counted", "exempt", "judged"],
-            "The first packet after the average has crossed min_threshold upwards: passes and counts, passes and does not \
-             count, or is judged.",
-        ),
-        choice(
-            "after_forced",
-            &["restart", "keep", "crossing"],
-            "What picking every packet does to the count: it starts again, it goes on, or the next packet that is judged is \
-             the first after a crossing.",
-        ),
-        flag("limit_restarts", "A packet that finds the buffer full starts the count again."),
-        flag(
-            "spare_short_queue",
-            "Nothing is picked by the average while at most one packet (in bytes: one byte) waits.",
-        ),
-        choice(
-            "size_scaling",
-            &["none", "mean", "maximum"],
-            "Large packets are likelier to be picked: not at all; by size over mean_packet after spreading, with a count of \
-             bytes over mean_packet; by size over max_packet before spreading.",
-        ),
-        Param {
-            name: "mean_packet",
-            ty: Type::Bytes,
-            default: BY_VARIANT,
-            range: Range::PACKET_SIZE,
-            source: VARIANTS,
-            doc: "Typical packet size: for idle times, the automatic weight and size_scaling (ns-2: mean_pktsize_; tc: avpkt).",
-        },
-        Param {
-            name: "max_packet",
-            ty: Type::Bytes,
-            default: Fallback::Text("1500 B"),
-            range: Range::PACKET_SIZE,
-            source: "Floyd and Jacobson 1993, section 4 (MaximumPacketSize); 1500 B is an Ethernet frame's payload",
-            doc: "Largest packet size, for size_scaling \"maximum\".",
-        },
-        choice(
-            "idle",
-            &["whole", "exact", "table"],
-            "What time without work does to the average: as if packets of mean size had found an empty queue, a whole number \
-             of them and the arriving one, or a fractional number instead of the arriving one; or Linux's table of halvings.",
-        ),
-        Param {
-            name: "idle_factor",
-            ty: Type::Number,
-            default: BY_VARIANT,
-            range: Range::POSITIVE,
-            source: VARIANTS,
-            doc: "Idle time counts this many times less.",
-        },
-        choice(
-            "arithmetic",
-            &["real", "fixed"],
-            "Real numbers, or Linux's whole ones: bytes, and as many binary places for the average as the weight asks for.",
-        ),
-        Param {
-            name: "capacity",
-            ty: Type::Rate,
-            default: Fallback::Absent("the link's rate at the start"),
-            range: Range::POSITIVE,
-            source: "ns-2 and ns-3: a rate that changes later changes nothing",
-            doc: "What the link is believed to carry, for idle times and the automatic weight.",
-        },
-    ],
+    params: Given::PARAMS,
     observables: &[
         Observable { name: "average", unit: "packets or B", doc: "Average queue length at the last packet." },
         Observable { name: "probability", unit: "1", doc: "Base probability p_b at the last packet." },

@@ -1,6 +1,10 @@
 //! The programs called RED, and what each says about the parameters on which they differ.
 
+use evenflow_base::params::{Key, Parameter};
 use evenflow_base::schema::{Value, Values};
+
+use super::{Given, Spread, Variant};
+use crate::Action;
 
 /// What a preset says about a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,8 +89,8 @@ settings! {
 /// One of the programs called RED.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Preset {
-    /// Its name.
-    pub name: &'static str,
+    /// Which one.
+    pub variant: Variant,
     /// What it reproduces.
     pub of: &'static str,
     /// What it says about the parameters on which presets differ.
@@ -100,7 +104,7 @@ pub static PRESETS: [Preset; 4] = {
     use Setting::{Bytes, Flag, Number, Rule, Word};
     [
         Preset {
-            name: "ns2",
+            variant: Variant::Ns2,
             of: "ns-2 2.35, queue/red.cc, with use_mark_p_ false and thresholds given",
             settings: Settings {
                 max_probability: Number(0.1),
@@ -121,7 +125,7 @@ pub static PRESETS: [Preset; 4] = {
             },
         },
         Preset {
-            name: "ns3",
+            variant: Variant::Ns3,
             of: "ns-3.37, RedQueueDisc",
             settings: Settings {
                 max_probability: Number(0.02),
@@ -142,7 +146,7 @@ pub static PRESETS: [Preset; 4] = {
             },
         },
         Preset {
-            name: "linux",
+            variant: Variant::Linux,
             of: "Linux 6, sch_red, configured by tc of iproute2 6",
             settings: Settings {
                 max_probability: Number(0.02),
@@ -165,7 +169,7 @@ pub static PRESETS: [Preset; 4] = {
             },
         },
         Preset {
-            name: "floyd",
+            variant: Variant::Floyd,
             of: "Floyd and Jacobson 1993, figure 2 and section 4",
             settings: Settings {
                 max_probability: Number(0.02),
@@ -189,33 +193,34 @@ pub static PRESETS: [Preset; 4] = {
 };
 
 pub(super) fn preset(values: &Values) -> &'static Preset {
-    let name = values.word("variant");
-    PRESETS.iter().find(|p| p.name == name).unwrap_or(&PRESETS[0])
+    let variant = values.read(Given::variant);
+    PRESETS.iter().find(|p| p.variant == variant).unwrap_or(&PRESETS[0])
 }
 
-/// The value of a setting: as given, else as its preset says; `None` where that is a rule.
-pub(super) fn setting(values: &Values, name: &str) -> Option<Value> {
+/// The value of a setting: as given, else as its preset has it; `None` where that is a rule.
+pub(super) fn setting<T: Parameter<One = T>>(values: &Values, key: Key<Option<T>>) -> Option<T> {
+    value(values, key.name).as_ref().and_then(T::one)
+}
+
+/// The same by name.
+pub(super) fn value(values: &Values, name: &str) -> Option<Value> {
     if let Some(given) = values.get(name) {
         return Some(given.clone());
     }
-    match name {
-        // What never drops does not drop hard either.
-        "hard_drop" if values.word("action") == "mark-everything" => Some(Value::Flag(false)),
-        "draw" if is_linux(values) => {
-            let uniform = setting(values, "spread") == Some(Value::Word("floyd".into()));
-            Some(Value::Word(if uniform { "interval" } else { "packet" }.into()))
-        }
-        _ => preset(values).settings.named(name)?.value(),
+    // A rule that never drops does not drop hard either.
+    if name == Given::hard_drop.name && values.read(Given::action) == Action::MarkEverything {
+        return Some(Value::Flag(false));
     }
-}
-
-pub(super) fn number(values: &Values, name: &str) -> Option<f64> {
-    setting(values, name).and_then(|v| v.number())
+    if name == Given::draw.name && is_linux(values) {
+        let uniform = setting(values, Given::spread) == Some(Spread::Floyd);
+        return Some(Value::Word(if uniform { "interval" } else { "packet" }.into()));
+    }
+    preset(values).settings.named(name)?.value()
 }
 
 /// Whether the preset is that of Linux, where some settings follow from others.
 pub(super) fn is_linux(values: &Values) -> bool {
-    preset(values).name == "linux"
+    preset(values).variant == Variant::Linux
 }
 
 /// See [`crate::presets`].
@@ -224,7 +229,7 @@ pub fn rows() -> Vec<Vec<String>> {
         std::iter::once(name.to_owned()).chain(PRESETS.iter().map(of)).collect::<Vec<_>>()
     };
     let words = |p: &Preset, name: &str| p.settings.named(name).map_or_else(String::new, Setting::words);
-    let mut rows = vec![row("setting", &|p| p.name.into()), row("reproduces", &|p| p.of.into())];
+    let mut rows = vec![row("setting", &|p| p.variant.word().into()), row("reproduces", &|p| p.of.into())];
     rows.extend(SETTINGS.iter().map(|name| row(name, &|p| words(p, name))));
     rows
 }

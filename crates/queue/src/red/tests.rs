@@ -1,6 +1,7 @@
 //! Expectations by hand, from \[FJ93\] and from what the programs behind the presets do.
 
-use evenflow_base::{Duration, Ecn, Given, Rate};
+use evenflow_base::schema::Type;
+use evenflow_base::{Duration, Ecn, Rate, Stream};
 
 use super::*;
 
@@ -52,7 +53,7 @@ fn seen(packets: u32) -> Occupancy {
 
 /// Packets of 1000 bytes that find these queue lengths, with these draws; all draws must be used up.
 fn run(red: &mut Red, lengths: &[u32], draws: &[f64]) -> Vec<Verdict> {
-    let mut draws = Given::new(draws.iter().copied());
+    let mut draws = Stream::scripted(draws.iter().copied());
     let verdicts = lengths
         .iter()
         .map(|q| red.admit(&mut packet(1000, Ecn::NotCapable), Time(0), &seen(*q), &mut draws))
@@ -275,7 +276,7 @@ fn a_full_buffer_counts_as_limit_and_restarts_the_count_of_ns2_alone() {
         let mut red = sharp(variant, &[]);
         run(&mut red, &[10], if variant == "linux" || variant == "floyd" { &[0.9] } else { &[] });
         let full = Occupancy { full: true, ..seen(10) };
-        let mut draws = Given::new([0.9]);
+        let mut draws = Stream::scripted([0.9]);
         let verdict = red.admit(&mut packet(1000, Ecn::Capable0), Time(0), &full, &mut draws);
         assert_eq!(verdict, Verdict::Drop(Reason::Limit));
         red.observe("count").unwrap()
@@ -293,7 +294,7 @@ fn mark_all_above_looks_at_the_queue_not_at_the_average() {
             word("action", "mark-everything"),
         ],
     );
-    let mut draws = Given::default();
+    let mut draws = Stream::scripted([]);
     let mut of =
         |length: u32, ecn: Ecn| red.admit(&mut packet(1000, ecn), Time(0), &seen(length), &mut draws);
     assert_eq!(of(29, Ecn::Capable0), PASS);
@@ -306,7 +307,7 @@ fn actions_between_the_thresholds_and_above() {
     let verdict = |variant: &str, action: &str, length: u32, ecn: Ecn| {
         let given = [word("action", action), word("spread", "bernoulli"), word("draw", "packet")];
         let mut red = sharp(variant, &given);
-        let mut draws = Given::new([1e-9, 1e-9]);
+        let mut draws = Stream::scripted([1e-9, 1e-9]);
         red.admit(&mut packet(1000, ecn), Time(0), &seen(length), &mut draws);
         red.admit(&mut packet(1000, ecn), Time(0), &seen(length), &mut draws)
     };
@@ -335,7 +336,7 @@ fn idle_time_by_variant() {
         let mut red = sharp(variant, &[("weight", Value::Number(0.5))]);
         red.average = 16.0;
         let idle = Occupancy { packets: 0, bytes: 0, idle_since: Some(Time(4_000_000)), ..seen(0) };
-        red.admit(&mut packet(1000, Ecn::NotCapable), Time(5_000_000), &idle, &mut Given::new([0.9]));
+        red.admit(&mut packet(1000, Ecn::NotCapable), Time(5_000_000), &idle, &mut Stream::scripted([0.9]));
         red.average
     };
     // Two packets and a half: two and the arriving one.
@@ -353,7 +354,7 @@ fn time_idle_since_just_now_is_no_time() {
     let mut red = sharp("ns2", &[("weight", Value::Number(0.5))]);
     red.average = 16.0;
     let idle = Occupancy { idle_since: Some(Time(7)), ..seen(0) };
-    red.admit(&mut packet(1000, Ecn::NotCapable), Time(7), &idle, &mut Given::default());
+    red.admit(&mut packet(1000, Ecn::NotCapable), Time(7), &idle, &mut Stream::scripted([]));
     assert_eq!(red.average, 8.0);
 }
 
@@ -369,7 +370,7 @@ fn bytes_measure_the_queue_and_favour_small_packets() {
     };
     // ns-2: at 10000 bytes p_b = 0.05. After the first (1500 bytes of 500: 3), 1500 more make 6 packets: 0.3 < 1, nothing.
     let mut red = Red::new(params("ns2", &given(5000.0, 15_000.0)));
-    let mut draws = Given::new([1e-9, 0.05]);
+    let mut draws = Stream::scripted([1e-9, 0.05]);
     let mut offer = |size| red.admit(&mut packet(size, Ecn::NotCapable), Time(0), &seen(10), &mut draws);
     assert_eq!([offer(1500), offer(1500)], [PASS, PASS]);
     red.count_bytes = 9999; // and 40: 10039 / 500 = 20 whole ones: p_a = 0.05 / (2 - 1) * 40 / 500 = 0.004
@@ -377,7 +378,7 @@ fn bytes_measure_the_queue_and_favour_small_packets() {
     assert_eq!((verdict, red.spread), (PASS, 0.05 * 40.0 / 500.0));
     // Floyd: p_b * size / 1500 before spreading.
     let mut red = Red::new(params("floyd", &given(5000.0, 15_000.0)));
-    red.admit(&mut packet(750, Ecn::NotCapable), Time(0), &seen(10), &mut Given::new([0.5]));
+    red.admit(&mut packet(750, Ecn::NotCapable), Time(0), &seen(10), &mut Stream::scripted([0.5]));
     assert!((red.spread - 0.025).abs() < 1e-15);
     // Linux does not look at the size.
     let p = params("linux", &given(5000.0, 15_000.0));
@@ -401,7 +402,7 @@ fn every_setting_of_a_preset_is_a_parameter_and_every_parameter_by_variant_a_set
                 (setting, TABLE.params.iter().find(|p| p.name == *name))
             {
                 let Type::Choice(words) = param.ty else { panic!("{name} is no choice") };
-                assert!(words.contains(&word), "{} {name}: {word}", p.name);
+                assert!(words.contains(&word), "{:?} {name}: {word}", p.variant);
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use evenflow_base::options::OUTER;
-use evenflow_base::schema::{Law, Mechanism, Mouth, Place, Range, Room, Type, Value, Values, Way};
+use evenflow_base::schema::{Law, Mechanism, Mouth, Param, Place, Range, Room, Type, Value, Values, Way};
 use evenflow_base::{Duration, Rate, Time};
 use evenflow_queue::htb::leaf_names;
 use evenflow_queue::{Admission, LinkFacts};
@@ -73,7 +73,7 @@ fn marks(queue: Option<&Option<Queue>>, direction: Option<&Table>) -> Option<boo
         let versions: Vec<Queue> = queue.iter().flat_map(versions).collect();
         let mut specs =
             versions.iter().flat_map(|queue| std::iter::once(&queue.rule).chain(&queue.scheduler));
-        return Some(specs.any(|spec| evenflow_queue::may_mark(&spec.values)));
+        return Some(specs.any(|spec| evenflow_queue::marks(spec.mechanism.kind, &spec.values)));
     }
     let Some(Json::Object(table)) = direction?.get("queue") else { return None };
     let scheduler = match table.get("scheduler") {
@@ -88,10 +88,22 @@ fn marks(queue: Option<&Option<Queue>>, direction: Option<&Table>) -> Option<boo
     };
     let decoded = [rule, scheduler];
     let mut decoded = decoded.iter().flatten();
-    if decoded.clone().any(|(_, values, _)| evenflow_queue::may_mark(values)) {
+    if decoded.clone().any(|(mechanism, values, _)| evenflow_queue::marks(mechanism.kind, values)) {
         return Some(true);
     }
-    let unknown = decoded.any(|(_, _, faulty)| faulty.iter().any(|param| evenflow_queue::says_marks(param)));
+    let unknown = decoded.any(|(mechanism, values, faulty)| {
+        let could_mark = |value: Value, param: &Param| {
+            let mut values = values.clone();
+            values.0.insert(param.name, value);
+            evenflow_queue::marks(mechanism.kind, &values)
+        };
+        faulty.iter().any(|param| match param.ty {
+            Type::Table(_) | Type::TablePerName(_) | Type::Mechanism(_) => true,
+            Type::Choice(words) => words.iter().any(|word| could_mark(Value::Word((*word).into()), param)),
+            Type::Flag => could_mark(Value::Flag(true), param),
+            _ => could_mark(Value::Number(1.0), param),
+        })
+    });
     (!unknown).then_some(false)
 }
 

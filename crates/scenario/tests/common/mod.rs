@@ -1,5 +1,4 @@
 //! What the tests share: the example files as trees, and places in them by dotted path.
-#![allow(dead_code, reason = "each test binary uses its own part")]
 
 use evenflow_scenario::{Errors, Scenario};
 use serde_json::Value as Json;

@@ -1,6 +1,6 @@
 //! Applications: one for each user and kind of traffic that opens flows on the way.
 
-use evenflow_base::{Stream, Time};
+use evenflow_base::{Stream, Time, ip};
 use evenflow_scenario::model::{Arrivals as ArrivalsSpec, Group, Link, SchedulerPer, Share};
 use evenflow_traffic::{App, Ending, Setting};
 
@@ -8,14 +8,8 @@ use super::Builder;
 use super::copies::{Place, stream};
 use crate::hosting::{Arrivals, Control, Hosted, Sums};
 use crate::measure::FlowCounters;
-use crate::network::{Flow, HOSTED, Network, RECEIVER, SENDER};
+use crate::network::{Endpoint, Flow, Hop, Network};
 use crate::slots::Opener;
-
-/// How many flows of a user of `group` there are from the start.
-pub(super) fn lasting_flows(group: &Group) -> usize {
-    let lasting = group.traffic.iter().filter(|traffic| !traffic.opens());
-    lasting.map(|t| t.flows() as usize).sum()
-}
 
 /// Whether some queue of a link tells flows apart by a hash, and not users.
 pub(super) fn hashes_flows(link: &Link) -> bool {
@@ -94,18 +88,18 @@ impl Builder<'_, '_> {
         });
         net.starts.push(if app.own_starts() { Time::ZERO } else { Time::ZERO + start });
         net.counters.push(FlowCounters::default());
-        net.flows.push(Flow {
-            hosted: true,
-            endpoint: net.applications.len() as u32,
-            ..self.flow(net, group, traffic, route, host)
-        });
-        for entry in &mut net.routes[route as usize..] {
-            if matches!(*entry, RECEIVER | SENDER) {
-                *entry = HOSTED;
+        let model = Endpoint::Model(net.applications.len() as u32);
+        let flow = self.flow(net, group, traffic, route, host, model);
+        let turn = if app.client_at_end() { ip::BACKWARD } else { 0 };
+        net.flows.push(Flow { turn, ..flow });
+        if app.client_at_end() {
+            for hop in &mut net.routes[route as usize..] {
+                if let Hop::End(end) = hop {
+                    *end = end.other();
+                }
             }
         }
         net.applications.push(Hosted {
-            client_at_end: app.client_at_end(),
             adapts: app.adapts(),
             tells_windows: self.scenario.needs_windows(group),
             app,

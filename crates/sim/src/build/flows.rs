@@ -1,24 +1,19 @@
 //! Users, their hosts, and the flows between their endpoints.
 
 use evenflow_base::schema::{Law, Sampler, Value};
-use evenflow_base::{Stream, Time};
+use evenflow_base::{End, Stream, Time};
 use evenflow_scenario::model::{Component, Group, Per, Traffic};
 use evenflow_traffic::Application;
-use evenflow_transport::{CongestionControl, Profile, Receiver, Sender};
+use evenflow_transport::connection::Carries;
+use evenflow_transport::{CongestionControl, Connection, Profile};
 
 use super::Builder;
-use super::applications::{hashes_flows, lasting_flows};
+use super::applications::hashes_flows;
 use super::copies::{Place, Places, stream};
-use super::exposure::is_special;
 use crate::measure::{FlowCounters, WindowMeter};
-use crate::network::{Connection, DISCARD, Datagrams, Flow, Host, Network, PORT, RECEIVER};
+use crate::network::{Datagrams, Endpoint, Flow, Hop, Host, Network};
 use crate::slots::Slots;
-
-/// How many places a user of `group` has among flows: those that there are from the start, then one for each kind of traffic
-/// that opens its flows on the way.
-pub fn flows_per_user(group: &Group) -> usize {
-    lasting_flows(group) + group.traffic.iter().filter(|traffic| traffic.opens()).count()
-}
+use crate::tcp::{Tcp, TcpEnd};
 
 /// Whether connections of a user of `group` leave metrics to each other: they have profiles of their own then.
 pub(super) fn saves_metrics(group: &Group) -> bool {
@@ -148,15 +143,23 @@ impl Builder<'_, '_> {
         }
         let start = evenflow_traffic::start(&values, &mut of("start"), user * self.flows[g] + number);
         net.starts.push(Time::ZERO + start);
-        let (tcp, endpoint) = match evenflow_traffic::application(kind, &values) {
+        let endpoint = match evenflow_traffic::application(kind, &values) {
             Application::Bytes(size) => {
                 let profile = &net.profiles[profile_index as usize];
                 let control = self.control(profile, traffic, self.weights[g][user], &of, user);
-                net.connections.push(connection(profile, control, profile_index, size));
+                let index = net.connections.len() as u32;
+                let mut ends = [TcpEnd::NEW; 2];
+                ends[End::Client.index()].meter = WindowMeter::default();
+                net.connections.push(Tcp {
+                    connection: Connection::one_way(profile, control, size),
+                    ends,
+                    profile: profile_index,
+                    flow: net.flows.len() as u32,
+                });
                 if let (Some(conex), Some(_)) = (&mut net.conex, size) {
-                    conex.uploads.entry(host).or_default().push(net.flows.len() as u32);
+                    conex.uploads.entry(host).or_default().push(index);
                 }
-                (true, net.connections.len() - 1)
+                Endpoint::Tcp(index)
             }
             Application::Datagrams(mut source) => {
                 let index = user * self.flows[g] + number;
@@ -167,21 +170,20 @@ impl Builder<'_, '_> {
                     source,
                     gaps: of("gap"),
                     sizes: of("packet"),
+                    started: false,
                     sent: 0,
                     received: 0,
                 });
-                (false, net.datagrams.len() - 1)
+                Endpoint::Source(net.datagrams.len() as u32 - 1)
             }
         };
-        let sends_timestamps = tcp && net.connections[endpoint].sender.control().needs_one_way_delay();
         net.counters.push(FlowCounters::default());
-        net.flows.push(Flow {
-            tcp,
-            sends_timestamps,
-            special: sends_timestamps || is_special(group),
-            endpoint: endpoint as u32,
-            ..self.flow(net, group, traffic, route, host)
-        });
+        let carries = match endpoint {
+            Endpoint::Tcp(index) => net.connections[index as usize].connection.carries(),
+            _ => Carries::Nothing,
+        };
+        let flow = self.flow(net, group, traffic, route, host, endpoint);
+        net.flows.push(Flow { carries, ..flow });
     }
 
     /// What all flows have; the one that is added next has this `route`.
@@ -192,20 +194,19 @@ impl Builder<'_, '_> {
         traffic: &Traffic,
         route: u32,
         host: u32,
+        endpoint: Endpoint,
     ) -> Flow {
         let way = &net.routes[route as usize..];
-        let place_of = |end: u32| way.iter().take_while(|entry| **entry != end).count() as u8;
+        let before = |end: fn(&Hop) -> bool| way.iter().take_while(|hop| !end(hop)).count() as u8;
         Flow {
-            folded: self.folds(group, net.ports.get((net.routes[route as usize] & PORT) as usize)),
+            folded: self.folds(group, way[0], &net.ports),
             route,
-            back: 1 + place_of(RECEIVER),
-            discard: place_of(DISCARD),
+            back: 1 + before(|hop| matches!(hop, Hop::End(_))),
+            discard: before(|hop| matches!(hop, Hop::Discard)),
             class: traffic.class,
-            tcp: false,
-            hosted: false,
-            sends_timestamps: false,
-            special: is_special(group),
-            endpoint: 0,
+            carries: Carries::Options,
+            turn: 0,
+            endpoint,
             tie: net.flows.len() as u32,
             host,
         }
@@ -224,6 +225,7 @@ impl Builder<'_, '_> {
         let drawn = spec.values.is_random().then(|| spec.values.drawn(of, user));
         CongestionControl::build(spec.mechanism.kind, drawn.as_ref().unwrap_or(&spec.values), profile, weight)
             .expect("the scenario was checked")
+            .seeded(of)
     }
 
     pub(super) fn host(&self, group: &Group, user: usize, owner: &str) -> Host {
@@ -238,16 +240,5 @@ impl Builder<'_, '_> {
         };
         let processing = law.map(|law| (law, stream(self.seed, "groups", owner, "processing")));
         Host { processing, group: 0, left: Time::ZERO, profiles: 0..0 }
-    }
-}
-
-fn connection(profile: &Profile, control: CongestionControl, index: u32, size: Option<u64>) -> Connection {
-    Connection {
-        sender: Sender::new(profile, control, size),
-        receiver: Receiver::new(profile),
-        profile: index,
-        sender_wake: Time::NEVER,
-        receiver_wake: Time::NEVER,
-        meter: WindowMeter::default(),
     }
 }

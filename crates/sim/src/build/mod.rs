@@ -4,12 +4,11 @@ mod applications;
 mod copies;
 mod exposure;
 mod flows;
-mod memory;
 mod probes;
 mod queues;
 mod routes;
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,16 +20,15 @@ use evenflow_stage::{Owner, Stage};
 
 use crate::Options;
 use crate::engine::Engine;
+use crate::faults::RunError;
 use crate::measure::{SideCounters, StageCounters, Window};
+use crate::memory::{Limit, Usage};
 use crate::network::{Network, StageSlot};
 use crate::probe::Probes;
 use crate::senders::SenderSums;
-use crate::slots::Slots;
+use crate::slots::{Slots, flows_per_user};
 use crate::transfers::Transfers;
 use copies::{Copies, Copy, Place, Places, draw, stream};
-
-pub use flows::flows_per_user;
-pub use memory::memory_bytes;
 
 /// What a group's transfers are counted in; `None`: its traffic knows none.
 fn transfers(group: &Group) -> Option<Transfers> {
@@ -48,15 +46,20 @@ struct Builder<'a, 'b> {
     first_flow: Vec<usize>,
     /// By flow: what trees tell flows apart by, made when the first copy of one wants it.
     flow_keys: OnceCell<Arc<[u32]>>,
+    limit: Limit,
+    /// What ports and stages use so far.
+    usage: RefCell<Usage>,
+    /// They use more than they may.
+    over: Cell<bool>,
 }
 
-/// Builds the network; where `stop` was raised meanwhile, what there is of it.
+/// Builds the network; where `stop` was raised meanwhile or the memory does not suffice, why, and what there is of it.
 pub fn build<'a>(
     scenario: &Scenario,
     seed: u64,
     options: Options,
     stop: &'a AtomicBool,
-) -> Result<Engine<'a>, Box<Network>> {
+) -> Result<Engine<'a>, (RunError, Box<Network>)> {
     let flows: Vec<usize> = scenario.groups.iter().map(flows_per_user).collect();
     let mut first_flow = Vec::new();
     let mut total = 0;
@@ -80,11 +83,15 @@ pub fn build<'a>(
         })
         .collect();
     let flow_keys = OnceCell::new();
-    let builder = Builder { scenario, seed, options, flows, weights, first_flow, flow_keys, stop };
+    let limit = Limit::new(scenario, options.memory);
+    let (usage, over) = (RefCell::new(Usage::new(scenario)), Cell::new(false));
+    let builder =
+        Builder { scenario, seed, options, flows, weights, first_flow, flow_keys, stop, limit, usage, over };
     let mut net = Box::new(builder.nothing());
     match builder.fill(&mut net, total) {
-        Some(probes) => Ok(Engine::new(*net, probes, stop)),
-        None => Err(net),
+        Some(probes) => Ok(Engine::new(*net, probes, &scenario.classes, stop, options.eager, builder.limit)),
+        None if builder.over.get() => Err((builder.limit.error(&builder.usage.borrow(), Time::ZERO), net)),
+        None => Err((RunError::Interrupted, net)),
     }
 }
 
@@ -93,7 +100,14 @@ impl Builder<'_, '_> {
     fn is_stopped(&self) -> bool {
         #[cfg(test)]
         tests::LOOKS.set(tests::LOOKS.get() + 1);
-        self.stop.load(Ordering::Relaxed)
+        self.over.get() || self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Counts what a copy of a component uses.
+    fn count(&self, component: Component, bytes: u64) {
+        let mut usage = self.usage.borrow_mut();
+        usage.add(component, bytes);
+        self.over.set(!self.limit.holds(usage.total()));
     }
 
     /// A network without anything in it.
@@ -125,13 +139,6 @@ impl Builder<'_, '_> {
             arrivals: Vec::new(),
             transfers: scenario.groups.iter().map(transfers).collect(),
             seed: self.seed,
-            group_flows: self
-                .first_flow
-                .iter()
-                .zip(&scenario.groups)
-                .zip(&self.flows)
-                .map(|((first, group), flows)| *first..first + group.users as usize * flows)
-                .collect(),
             served_before: Vec::new(),
             senders_before: vec![SenderSums::default(); scenario.groups.len()],
             conex: exposure::books(scenario),
@@ -171,7 +178,8 @@ impl Builder<'_, '_> {
             net.own_ways = groups.flat_map(|(g, group)| self.own_ways(group, first(g), &places)).collect();
         }
         self.add_users(net, &places)?;
-        let probes = self.probes(&places);
+        let mut probes = self.probes(&places);
+        probes.watches_senders |= net.applications.iter().any(|hosted| hosted.adapts);
         (!self.is_stopped()).then_some(probes)
     }
 
@@ -212,6 +220,7 @@ impl Builder<'_, '_> {
                 let built = Stage::build(stage.spec.mechanism.kind, &values, owner)
                     .expect("the scenario was checked");
                 let stream = stream(self.seed, &name, &copy.owner, "own");
+                self.count(Component::Stage(i), size_of::<StageSlot>() as u64 + built.heap_bytes());
                 stages.push(StageSlot {
                     stage: built,
                     stream,
@@ -241,8 +250,6 @@ impl Builder<'_, '_> {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
-
     use super::*;
 
     thread_local! {

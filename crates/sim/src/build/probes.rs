@@ -6,10 +6,10 @@ use evenflow_queue::htb;
 use evenflow_scenario::model::{Copies as Which, EventKind, Every, Histogram, Node, Per, Target};
 
 use super::Builder;
-use super::applications::lasting_flows;
 use super::copies::Places;
 use crate::column::Column;
 use crate::probe::{Probes, Source, Timed};
+use crate::slots::lasting_flows;
 use crate::trace::Trace;
 
 impl Builder<'_, '_> {
@@ -61,6 +61,7 @@ impl Builder<'_, '_> {
         probes.watches_ports =
             !probes.port_series.is_empty() || lists(EventKind::Mark) || lists(EventKind::Arrival);
         probes.watches_stages = !probes.stage_series.is_empty();
+        probes.watches_senders = !probes.flow_series.is_empty();
         if !record.trace.is_empty() {
             probes.trace = Some(Box::new(self.traced_flows()));
             (probes.watches_ports, probes.watches_stages) = (true, true);

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use evenflow_base::random::key_of;
 use evenflow_base::schema::{Value, Values};
-use evenflow_base::{Duration, Fine, Rate, Stream, Time};
+use evenflow_base::{Duration, Rate, Stream, Time};
+use evenflow_link::counters::Lengths;
+use evenflow_link::impairments::{Again, Jitter, Loss, LossRule};
+use evenflow_link::{Fifo, Impairments, Link, Queue, Scheduled};
 use evenflow_queue::held::{Owner, Served};
 use evenflow_queue::{Admission, Gate, Limit, LinkFacts, Qdisc, Scheduler, Setting, implied_limit};
 use evenflow_scenario::model::{
@@ -15,9 +18,7 @@ use evenflow_scenario::model::{
 use super::Builder;
 use super::copies::{Copies, Copy, draw, stream};
 use crate::events::Lane;
-use crate::measure::PortCounters;
-use crate::port::{Again, Events, Fifo, Impairments, Jitter, Lengths, Loss, LossRule, Port, Queue, Select};
-use crate::ring::Ring;
+use crate::port::{Port, Select};
 
 impl Builder<'_, '_> {
     /// All ports, the first of each link, and a lane for each link and direction; behind them that of the hosts, where some
@@ -34,7 +35,10 @@ impl Builder<'_, '_> {
                 if self.is_stopped() {
                     break;
                 }
+                let first = ports.len();
                 self.add_ports(&mut ports, i, number, copy, &selects);
+                let heap = ports[first..].iter().map(|port| port.link.heap_bytes()).sum::<u64>();
+                self.count(Component::Link(i), heap + ((ports.len() - first) * size_of::<Port>()) as u64);
             }
             for direction in [&link.forward, link.reverse.as_ref().unwrap_or(&link.forward)] {
                 let random_rate = matches!(&direction.rate, Some(RateSpec::Constant(Value::Random(_))));
@@ -123,18 +127,18 @@ impl Builder<'_, '_> {
         let (rate, delay) = physical(&spec.forward, "");
         let mut add = |direction: usize, rate: Option<Rate>, delay: Duration, spec: Option<&Direction>| {
             let facts = LinkFacts { rate, delay, classes: &self.scenario.classes };
+            let select = &selects[direction];
             let queue = match spec {
-                Some(d) => self.queue(d, facts, &name, copy, direction, link, &selects[direction]),
+                Some(d) => self.queue(d, facts, &name, copy, direction, link, &select.1),
                 None => Queue::Open,
             };
+            let scheduled = matches!(&queue, Queue::Scheduled(_));
             ports.push(Port {
-                free_at: Fine::default(),
-                byte_time: rate.map_or(Fine::default(), Rate::byte_time),
-                delay,
+                link: Link::new(rate, delay, queue),
                 side: (2 * link + direction) as u32,
                 copy: number as u32,
-                queue,
-                counters: PortCounters::default(),
+                select: if scheduled { select.0.clone() } else { Select::One },
+                alarm: Time::NEVER,
             });
         };
         add(0, rate, delay, Some(&spec.forward));
@@ -167,7 +171,7 @@ impl Builder<'_, '_> {
         copy: &Copy,
         way: usize,
         link: usize,
-        select: &(Select, Vec<f64>),
+        weights: &[f64],
     ) -> Queue {
         let purpose = |what: &str| format!("{}{what}", if way == 1 { "reverse." } else { "" });
         let own = |what: &str| stream(self.seed, name, &copy.owner, &purpose(what));
@@ -205,7 +209,7 @@ impl Builder<'_, '_> {
         let stepped = matches!(&direction.rate, Some(RateSpec::Steps(steps)) if steps.len() > 1)
             || direction.queue.as_ref().is_some_and(|queue| !queue.changes.is_empty());
         let fixed = !stepped && !controlled;
-        let free = fixed && loss.is_none() && jitter.is_none() && !self.options.event_path;
+        let free = fixed && loss.is_none() && jitter.is_none() && !self.options.eager;
         let (rule, limit, spec) = match &direction.queue {
             None if free && (way == 1 || !self.observed(link)) => return Queue::Open,
             None => {
@@ -233,22 +237,20 @@ impl Builder<'_, '_> {
         });
         let decides_at_arrival = !rule.sees_dequeue() && !rule.watches_departures();
         let lazy = scheduler.is_none() && fixed && decides_at_arrival;
-        let (plain, impaired) = (rule.is_plain() && !impairments.any(), impairments.any());
         let gate = Gate::new(rule, limit, own("queue"), link_facts.rate);
-        if lazy && !self.options.event_path {
-            let waiting = Ring::default();
-            return Queue::Fifo(Box::new(Fifo { gate, impairments, impaired, plain, lengths, waiting }));
+        if lazy && !self.options.eager {
+            return Queue::Fifo(Box::new(Fifo::new(gate, impairments, lengths)));
         }
         let build = |spec: &Spec, q: &QueueSpec| {
             let values = match q.rule.mechanism.traits.owns_queues {
                 true => self.drawn(&spec.values, name, copy),
                 false => spec.values.drawn(&|what| own(&format!("scheduler.{what}")), copy.index),
             };
-            self.scheduler(spec, &values, q.scheduler_per, link, &select.1, &own)
+            self.scheduler(spec, &values, q.scheduler_per, (link, link_facts), weights, &own)
         };
-        let (scheduler, select) = match (scheduler, spec) {
-            (Some(spec), Some(q)) => (build(spec, q), select.0.clone()),
-            _ => (Scheduler::Fifo(Box::default()), Select::One),
+        let scheduler = match (scheduler, spec) {
+            (Some(spec), Some(q)) => build(spec, q),
+            _ => Scheduler::Fifo(Box::default()),
         };
         let mut changes = Vec::new();
         if let Some(RateSpec::Steps(steps)) = &direction.rate {
@@ -265,9 +267,8 @@ impl Builder<'_, '_> {
             before = Some(now);
         }
         changes.sort_by_key(|change| change.0);
-        changes.reverse();
         let qdisc = Qdisc::new(gate, scheduler);
-        Queue::Events(Box::new(Events { impairments, lengths, changes, ..Events::new(qdisc, select) }))
+        Queue::Scheduled(Box::new(Scheduled::new(qdisc, impairments, lengths, changes)))
     }
 
     /// How a link's delay varies in one of its directions.
@@ -286,7 +287,7 @@ impl Builder<'_, '_> {
         spec: &Spec,
         values: &Values,
         per: SchedulerPer,
-        link: usize,
+        (link, facts): (usize, LinkFacts),
         weights: &[f64],
         own: &dyn Fn(&str) -> Stream,
     ) -> Scheduler {
@@ -304,13 +305,14 @@ impl Builder<'_, '_> {
             }
         }
         let served = Served {
-            classes: &self.scenario.classes,
+            link: facts,
             owners: &owners,
             keys: match spec.mechanism.traits.tree {
                 true => self.flow_keys.get_or_init(|| self.keys(SchedulerPer::Flow)).clone(),
                 false => Arc::from([]),
             },
             hash: &own("hash"),
+            draws: &own("scheduler"),
         };
         Scheduler::build(spec.mechanism.kind, values, &served).expect("the scenario was checked")
     }

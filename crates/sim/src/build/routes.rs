@@ -3,51 +3,37 @@
 use std::ops::Range;
 
 use evenflow_base::schema::Way;
-use evenflow_base::{Duration, Fine, Time};
-use evenflow_scenario::model::{Component, Group, Hop, Per};
+use evenflow_base::{Duration, End, Fine, Time};
+use evenflow_link::Queue;
+use evenflow_scenario::model::{Component, Group, Hop as PathHop, Per};
 use evenflow_stage::To;
 
 use super::Builder;
 use super::copies::{Place, Places};
-use crate::network::{BACK, DISCARD, FOLD, NOBODY, PEER, PORT, RECEIVER, SENDER, STAGE, STAGE_INDEX, TAP};
-use crate::port::{Port, Queue};
-
-/// Whether packets leave a port in the order in which it takes them, at instants that are known at once.
-fn in_order(port: &Port) -> bool {
-    match &port.queue {
-        Queue::Open => true,
-        Queue::Fifo(q) => q.impairments.jitter.as_ref().is_none_or(|jitter| jitter.last.is_some()),
-        Queue::Events(_) => false,
-    }
-}
+use crate::network::Hop;
+use crate::port::Port;
 
 /// Whether sending a packet, however small, takes a nanosecond or more.
 fn takes_time(port: &Port) -> bool {
-    port.byte_time >= Fine::at(Time(1))
-}
-
-/// Whether no two packets reach the far end of a port at the same instant.
-fn spaced(port: &Port) -> bool {
-    let jitters = matches!(&port.queue, Queue::Fifo(q) if q.impairments.varies());
-    takes_time(port) && !jitters
+    port.link.wire.byte_time >= Fine::at(Time(1))
 }
 
 impl Builder<'_, '_> {
     /// The route of the flow at `place`: there, back, and the ways of packets that stages on it make.
-    pub(super) fn route(&self, group: &Group, place: Place, places: &Places, ports: &[Port]) -> Vec<u32> {
+    pub(super) fn route(&self, group: &Group, place: Place, places: &Places, ports: &[Port]) -> Vec<Hop> {
         let hops = group.path.len();
         let traced = self.is_traced(place.group);
-        let tap = |number: u32| traced.then_some(STAGE | TAP | number);
-        let mut route: Vec<u32> = tap(0).into_iter().collect();
+        let tap = |tap: Hop| traced.then_some(tap);
+        let mut route: Vec<Hop> = tap(Hop::TapSend).into_iter().collect();
         route.extend(self.way(group, place, places, 0..hops, Way::Forward));
-        route.extend(tap(1));
-        route.push(RECEIVER);
-        route.extend(tap(0));
+        route.extend(tap(Hop::TapReceive));
+        route.push(Hop::End(End::Server));
+        route.extend(tap(Hop::TapSend));
         let back = route.len();
         route.extend(self.way(group, place, places, 0..hops, Way::Backward));
         self.fold(group, &mut route[back..], ports);
-        route.extend(tap(1));
-        route.extend([SENDER, DISCARD]);
+        route.extend(tap(Hop::TapReceive));
+        route.extend([Hop::End(End::Client), Hop::Discard]);
         for stage in 0..hops {
             for to in [To::Peer, To::Forward, To::Backward] {
                 route.extend(self.own_way(group, place, places, stage, to).unwrap_or_default());
@@ -77,7 +63,7 @@ impl Builder<'_, '_> {
 
     /// What a packet meets that the stage at hop number `from` of a path makes and sends `to` somewhere; `None`: it makes none,
     /// or has no such place to send it to.
-    fn own_way(&self, group: &Group, place: Place, places: &Places, from: usize, to: To) -> Option<Vec<u32>> {
+    fn own_way(&self, group: &Group, place: Place, places: &Places, from: usize, to: To) -> Option<Vec<Hop>> {
         let hop = group.path[from];
         let Component::Stage(stage) = hop.component else { return None };
         let stage = &self.scenario.stages[stage];
@@ -87,15 +73,15 @@ impl Builder<'_, '_> {
         let after = from + 1..group.path.len();
         let (hops, way, end) = match to {
             To::Peer => {
-                let peer = Component::Stage(stage.peer?);
-                let at = group.path.iter().position(|hop| hop.component == peer)?;
-                let end = self.entry(&group.path[at], place, places) | PEER;
+                let peer = stage.peer?;
+                let at = group.path.iter().position(|hop| hop.component == Component::Stage(peer))?;
+                let end = Hop::Peer(self.stage_at(peer, place, places));
                 if at > from { (from + 1..at, Way::Forward, end) } else { (at + 1..from, Way::Backward, end) }
             }
-            To::Forward if hop.against => (0..from, Way::Backward, NOBODY),
-            To::Forward => (after, Way::Forward, NOBODY),
-            To::Backward if hop.against => (after, Way::Forward, NOBODY),
-            To::Backward => (0..from, Way::Backward, NOBODY),
+            To::Forward if hop.against => (0..from, Way::Backward, Hop::Nobody),
+            To::Forward => (after, Way::Forward, Hop::Nobody),
+            To::Backward if hop.against => (after, Way::Forward, Hop::Nobody),
+            To::Backward => (0..from, Way::Backward, Hop::Nobody),
         };
         let mut entries = self.way(group, place, places, hops, way);
         entries.push(end);
@@ -104,26 +90,30 @@ impl Builder<'_, '_> {
 
     /// What packets of the flow at `place` meet over some hops of its path, along it or back. A stage that does not act in that
     /// direction is not among it.
-    fn way(&self, group: &Group, place: Place, places: &Places, hops: Range<usize>, along: Way) -> Vec<u32> {
-        let entry = |hop: &Hop| {
+    fn way(&self, group: &Group, place: Place, places: &Places, hops: Range<usize>, along: Way) -> Vec<Hop> {
+        let entry = |hop: &PathHop| {
             let way = if hop.against { along.opposite() } else { along };
-            let here = self.entry(hop, place, places);
             match hop.component {
-                Component::Link(_) => Some(here | u32::from(way == Way::Backward)),
+                Component::Link(i) => {
+                    Some(Hop::Port { index: self.port_at(i, way, place, places), folded: false })
+                }
                 Component::Stage(i) => {
                     let acts = self.scenario.stages[i].spec.mechanism.traits.ways.has(way);
-                    acts.then_some(if way == Way::Backward { here | BACK } else { here })
+                    acts.then(|| Hop::Stage { index: self.stage_at(i, place, places), way })
                 }
             }
         };
-        let mut entries: Vec<u32> = group.path[hops].iter().filter_map(entry).collect();
+        let mut entries: Vec<Hop> = group.path[hops].iter().filter_map(entry).collect();
         if along == Way::Backward {
             entries.reverse();
         }
         if self.is_traced(place.group) {
-            let tapped = |entry: u32| {
-                let tap = (entry & STAGE == 0).then_some(STAGE | TAP | (2 + entry));
-                tap.into_iter().chain([entry])
+            let tapped = |hop: Hop| {
+                let tap = match hop {
+                    Hop::Port { index, .. } => Some(Hop::TapPort(index)),
+                    _ => None,
+                };
+                tap.into_iter().chain([hop])
             };
             entries = entries.into_iter().flat_map(tapped).collect();
         }
@@ -135,49 +125,36 @@ impl Builder<'_, '_> {
         self.scenario.record.trace.iter().any(|traced| traced.group == group)
     }
 
-    /// The entry of a hop that is crossed forward.
-    fn entry(&self, hop: &Hop, place: Place, places: &Places) -> u32 {
-        let flows = self.flows[place.group];
-        match hop.component {
-            Component::Link(i) => {
-                let copy = places.links[i].of(self.scenario.links[i].per, place, flows);
-                (places.first_port[i] + 2 * copy) as u32
-            }
-            Component::Stage(i) => {
-                let copy = places.stages[i].of(self.scenario.stages[i].per, place, flows);
-                let index = (places.first_stage[i] + copy) as u32;
-                assert!(index < STAGE_INDEX - 4, "{index} copies of stages: more than a run can have");
-                STAGE | index
-            }
-        }
+    /// The port of the copy of a link that the flow at `place` crosses.
+    fn port_at(&self, link: usize, way: Way, place: Place, places: &Places) -> u32 {
+        let copy = places.links[link].of(self.scenario.links[link].per, place, self.flows[place.group]);
+        (places.first_port[link] + 2 * copy) as u32 + way as u32
+    }
+
+    /// The copy of a stage that the flow at `place` crosses.
+    fn stage_at(&self, stage: usize, place: Place, places: &Places) -> u32 {
+        let copy = places.stages[stage].of(self.scenario.stages[stage].per, place, self.flows[place.group]);
+        (places.first_stage[stage] + copy) as u32
     }
 
     /// Marks, on the way back, a port that hears from the one before it alone.
-    fn fold(&self, group: &Group, back: &mut [u32], ports: &[Port]) {
+    fn fold(&self, group: &Group, back: &mut [Hop], ports: &[Port]) {
         // A packet that a stage makes would enter the last link on the way back by itself.
-        let sends = |hop: &Hop| match hop.component {
+        let sends = |hop: &PathHop| match hop.component {
             Component::Link(_) => false,
             Component::Stage(i) => self.scenario.stages[i].spec.mechanism.traits.sends,
         };
-        if group.path.iter().any(sends) {
+        if group.path.iter().any(sends) || !self.last_is_private(group) {
             return;
         }
-        let links = (back.len() > 1).then(|| back.len() - 2..back.len());
-        // What acts between the two, or behind them, has its events.
-        let Some(links) = links.filter(|links| back[links.clone()].iter().all(|entry| entry & STAGE == 0))
-        else {
-            return;
-        };
-        if let [before, last] = &mut back[links]
-            && self.last_is_private(group)
-        {
-            let (from, to) = (&ports[(*before & PORT) as usize], &ports[(*last & PORT) as usize]);
+        // A stage between the two ports, or behind them, has its events.
+        if let [.., Hop::Port { index: before, folded }, Hop::Port { index: last, .. }] = back {
+            let (from, to) = (&ports[*before as usize], &ports[*last as usize]);
             // Packets of one instant would be taken in the order of their flows if each waited for its time.
-            let no_ties = spaced(from) || to.byte_time == Fine::default();
-            let open = matches!(to.queue, Queue::Open);
-            if in_order(from) && open && no_ties && self.may_fold(from) && self.may_fold(to) {
-                *before |= FOLD;
-            }
+            let spaced = takes_time(from) && !from.link.varies();
+            let no_ties = spaced || to.link.wire.byte_time == Fine::default();
+            let open = matches!(to.link.queue, Queue::Open);
+            *folded = from.link.keeps_order() && open && no_ties && self.may_fold(from) && self.may_fold(to);
         }
     }
 
@@ -200,20 +177,20 @@ impl Builder<'_, '_> {
             && record.histograms.is_empty()
             && record.events.is_empty()
             && record.trace.is_empty());
-        let jitters = match &port.queue {
-            Queue::Fifo(q) => q.impairments.varies(),
-            _ => false,
-        };
-        !watched && !self.options.unfolded && (takes_time(port) || (port.delay > Duration::ZERO && !jitters))
+        !watched
+            && !self.options.unfolded
+            && (takes_time(port) || (port.link.wire.delay > Duration::ZERO && !port.link.varies()))
     }
 
     /// Whether a group's first link may be worked off at launch: nobody else enters it, it is FIFO, and nobody looks at
     /// it while time has not come so far.
-    pub(super) fn folds(&self, group: &Group, port: Option<&Port>) -> bool {
+    pub(super) fn folds(&self, group: &Group, first: Hop, ports: &[Port]) -> bool {
+        let Hop::Port { index, .. } = first else { return false };
+        let port = &ports[index as usize];
         let private = match group.path.first().map(|hop| hop.component) {
             Some(Component::Link(i)) => self.scenario.links[i].per == Per::User,
             _ => false,
         };
-        private && port.is_some_and(|p| !matches!(p.queue, Queue::Events(_)) && self.may_fold(p))
+        private && port.link.decides_on_arrival() && self.may_fold(port)
     }
 }

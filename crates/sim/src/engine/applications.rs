@@ -6,29 +6,16 @@
 //!
 //! Calls are carried out in their order; what follows from them is news, which the application hears when it has had its say.
 
-use evenflow_base::{Duration, Ecn, End, Packet, Time, ip};
-use evenflow_traffic::{Call, Datagram, Event};
-use evenflow_transport::connection::{Connection, Notice, State};
-use evenflow_transport::exposure::Cheat;
-use evenflow_transport::{Profile, Segment, Sender};
+use evenflow_base::{End, Packet, Time, ip};
+use evenflow_traffic::{Call, Datagram, Event, NoLevel};
+use evenflow_transport::connection::{Connection, Notice, Outlet};
 
-use super::endpoints::keep_metrics;
-use super::{Engine, SEND_AT_ONCE, STOP_EVERY, Wake};
-use crate::events::{Rank, key};
-use crate::hosting::{Live, NONE};
-use crate::network::Flow;
+use super::{Engine, Wake};
+use crate::faults::{Invariant, RunError};
+use crate::hosting::{Bytes, Live, NONE};
+use crate::network::{Endpoint, Flow};
 use crate::probe::{Closed, How, Opened};
-
-/// How far off a wake-up is set in TIME-WAIT. Most flows are over before it, so that little is kept of them.
-const LONG: Duration = Duration::from_millis(1_000);
-
-/// What a connection gives back when it is called.
-struct Io<'a> {
-    /// What it wants sent.
-    out: &'a mut Vec<Segment>,
-    /// What it notifies its application of.
-    notices: &'a mut Vec<Notice>,
-}
+use crate::tcp::{Tcp, TcpEnd};
 
 impl Engine<'_> {
     /// An application begins.
@@ -54,7 +41,7 @@ impl Engine<'_> {
         let next = self.net.arrivals[process as usize].process.advance();
         if next != Time::NEVER {
             // Behind all flows that there are from the start.
-            self.set_timer_as(next, self.net.slots.first() + process, process, Wake::Arrival);
+            self.set_timer(next, self.net.slots.first() + process, process, Wake::Arrival);
         }
     }
 
@@ -69,25 +56,9 @@ impl Engine<'_> {
         self.spread(now);
     }
 
-    /// The next wake-up of an end of a flow is due.
-    pub(super) fn wake_end(&mut self, now: Time) {
-        let Some(wakeup) = self.wakeups.pop() else { return };
-        let (place, end) = wakeup.whom();
-        let live = &mut self.net.live[place];
-        live.sides[end.index()].wake = Time::NEVER;
-        let due = live.connection().is_some_and(|c| now >= c.deadline(end));
-        let flow = self.net.slots.first() + place as u32;
-        self.act_or(How::GaveUp, flow, end, now, |c, profile, io| {
-            if due {
-                c.wake(end, now, profile, io.out, io.notices);
-            }
-        });
-        self.spread(now);
-    }
-
     /// Tells applications all news, and carries out what they want, until there is none.
     #[inline]
-    fn spread(&mut self, now: Time) {
+    pub(super) fn spread(&mut self, now: Time) {
         if !self.news.is_empty() {
             self.spread_news(now);
         }
@@ -108,61 +79,62 @@ impl Engine<'_> {
             self.calls.clear();
         }
         self.news.clear();
-        // An adaptation rule may search for milliseconds: the loop looks before the next event.
+        // An adaptation rule may search for milliseconds.
         if self.is_stopped() {
-            self.events |= STOP_EVERY - 1;
-            self.cut = true;
+            self.halt(RunError::Interrupted);
         }
     }
 
+    /// Carries out a call. One for a connection that is over has no effect: the application has not heard of
+    /// its end yet.
     fn carry_out(&mut self, application: u32, call: Call, now: Time) {
-        let hosted = &self.net.applications[application as usize];
-        let flow = |conn| hosted.flow(conn);
+        let hosted = &mut self.net.applications[application as usize];
+        let flow = |conn: u32| hosted.flow(conn);
         match call {
             Call::Open(conn) => self.open(application, conn, now),
             Call::Bind(conn) => {
                 self.take_place(application, conn, now);
             }
             Call::Write(conn, end, bytes) => {
-                let Some(flow) = flow(conn) else { return };
-                let side = &mut self.live(flow).sides[end.index()];
-                if side.written == 0 {
-                    side.meter.skip(now);
+                if let Some(flow) = flow(conn) {
+                    self.write(flow, end, bytes, now);
                 }
-                side.written += bytes;
-                side.waiting += bytes;
-                self.write_waiting(flow, end, now);
             }
             Call::TakeBack(conn, end) => {
-                let Some(flow) = flow(conn) else { return };
-                let mut back = std::mem::take(&mut self.live(flow).sides[end.index()].waiting);
-                self.act(flow, end, now, |c, profile, _| back += c.take_back(end, profile));
-                self.live(flow).sides[end.index()].written -= back;
+                if let Some(flow) = flow(conn) {
+                    self.take_back(flow, end, now);
+                }
             }
             Call::Close(conn, end) => {
-                let Some(flow) = flow(conn) else { return };
-                self.live(flow).closes[end.index()] = true;
-                self.close_when_written(flow, end, now);
+                if let Some(flow) = flow(conn) {
+                    self.live(flow).sides[end.index()].closes = true;
+                    self.close_when_written(flow, end, now);
+                }
             }
             Call::Abort(conn, end) => {
-                let Some(flow) = flow(conn) else { return };
-                self.live(flow).how = How::Reset;
-                self.act(flow, end, now, |c, profile, io| c.abort(end, now, profile, io.out, io.notices));
+                if let Some(flow) = flow(conn) {
+                    self.live(flow).how = How::Reset;
+                    self.act(flow, end, now, |c, to| c.abort(end, to));
+                }
             }
-            Call::Pace(conn, end) => self.net.applications[application as usize].paced.push((conn, end)),
+            Call::Pace(conn, end) => hosted.paced.push((conn, end)),
             Call::Read(conn, end, bytes) => {
-                let Some(flow) = flow(conn) else { return };
-                self.act(flow, end, now, |c, profile, io| {
-                    c.read(end, bytes, now, profile, io.out);
-                });
+                if let Some(flow) = flow(conn) {
+                    self.act(flow, end, now, |c, to| {
+                        c.read(end, bytes, to);
+                    });
+                }
             }
-            Call::Send(conn, end, datagram) => {
-                let Some(flow) = flow(conn) else { return };
-                self.send_datagram(flow, end, datagram, now);
+            Call::Send(conn, end, Datagram { tag, bytes, ecn }) => {
+                if let Some(flow) = flow(conn) {
+                    let info = self.net.flows[flow as usize];
+                    let direction = if end == End::Server { ip::BACKWARD } else { 0 } ^ info.turn;
+                    self.send_datagram(flow, &info, direction, tag, bytes, ecn, now);
+                }
             }
             Call::Timer(number, at) => {
                 let root = hosted.root;
-                self.set_timer_as(at, root, application, Wake::Alarm(number));
+                self.set_timer(at, root, application, Wake::Alarm(number));
             }
             Call::Transfer(transfer) => {
                 let (group, user) = (hosted.group as usize, hosted.user as usize);
@@ -178,10 +150,10 @@ impl Engine<'_> {
         let flow = self.net.slots.open(application, conn);
         let hosted = &mut self.net.applications[application as usize];
         hosted.bind(conn, flow);
-        let info = self.net.flows[hosted.root as usize];
+        let info = Flow { endpoint: Endpoint::Application, ..self.net.flows[hosted.root as usize] };
         let place = self.net.slots.place(flow);
         if place == self.net.live.len() {
-            self.net.live.push(Live::EMPTY);
+            self.net.live.push(Live::new(None));
             self.net.flows.push(info);
             self.net.counters.push(Default::default());
         } else {
@@ -199,26 +171,63 @@ impl Engine<'_> {
     #[inline(never)]
     fn open(&mut self, application: u32, conn: u32, now: Time) {
         let flow = self.take_place(application, conn, now);
-        let hosted = &self.net.applications[application as usize];
-        let profile = &self.net.profiles[hosted.profile as usize];
-        let Some(control) = &hosted.control else { return };
+        let hosted = &mut self.net.applications[application as usize];
+        let (profile, number) = (&self.net.profiles[hosted.profile as usize], hosted.profile);
+        let Some(control) = &hosted.control else {
+            let (group, user) = (hosted.group, hosted.user);
+            return self.halt(Invariant::Unconnected { group, user });
+        };
         let of = |purpose: &str| self.net.slots.stream(flow, purpose, self.net.seed);
-        let client = control.make(profile, &of, hosted.user as usize);
-        self.net.flows[flow as usize].sends_timestamps = client.needs_one_way_delay();
-        let connection = self.net.live[self.net.slots.place(flow)].connect(profile, client);
+        let control = control.make(profile, &of, hosted.user as usize);
+        let live = &mut self.net.live[self.net.slots.place(flow)];
+        let index = *live.room.get_or_insert(self.net.connections.len() as u32);
+        let ends = [TcpEnd::NEW; 2];
+        match self.net.connections.get_mut(index as usize) {
+            Some(tcp) => {
+                tcp.connection.renew(profile, control);
+                (tcp.ends, tcp.profile, tcp.flow) = (ends, number, flow);
+            }
+            None => {
+                let connection = Connection::talking(profile, control);
+                self.net.connections.push(Tcp { connection, ends, profile: number, flow });
+            }
+        }
+        self.net.flows[flow as usize].endpoint = Endpoint::Tcp(index);
+        let connection = &mut self.net.connections[index as usize].connection;
         if hosted.tells_windows {
             connection.tell_windows(profile);
         }
-        if !hosted.paced.is_empty() {
-            for (_, end) in hosted.paced.iter().filter(|(of, _)| *of == conn) {
-                connection.pace(*end, profile);
+        for (_, end) in hosted.paced.extract_if(.., |(of, _)| *of == conn) {
+            connection.pace(end, profile);
+        }
+        self.open_connection(flow, index, now);
+    }
+
+    /// An application writes.
+    fn write(&mut self, flow: u32, end: End, bytes: u64, now: Time) {
+        if let Some(index) = self.connection_of(flow) {
+            let tcp = &mut self.net.connections[index as usize];
+            if tcp.ends[end.index()].meter.is_idle() {
+                tcp.ends[end.index()].meter.skip(now);
             }
-            self.net.applications[application as usize].paced.retain(|(of, _)| *of != conn);
+            let side = &mut self.live(flow).sides[end.index()];
+            side.written += bytes;
+            side.waiting += bytes;
+            self.write_waiting(flow, end, now);
         }
-        if self.net.conex.is_some() {
-            self.begin_hosted(flow, End::Client);
+    }
+
+    /// An application takes back what was not sent. An end that has written nothing has no window to measure.
+    fn take_back(&mut self, flow: u32, end: End, now: Time) {
+        if let Some(index) = self.connection_of(flow) {
+            let mut back = std::mem::take(&mut self.live(flow).sides[end.index()].waiting);
+            self.act(flow, end, now, |c, to| back += c.take_back(end, to.profile));
+            let side = &mut self.live(flow).sides[end.index()];
+            side.written -= back;
+            if side.written == 0 {
+                self.net.connections[index as usize].ends[end.index()].meter.stop();
+            }
         }
-        self.act(flow, End::Client, now, |c, profile, io| c.open(now, profile, io.out, io.notices));
     }
 
     /// Hands an end's connection what waits for room in its send buffer, as far as there is room; says whether all of it found
@@ -229,58 +238,33 @@ impl Engine<'_> {
             self.equip(flow, now);
         }
         let mut accepted = 0;
-        self.act(flow, end, now, |c, profile, io| accepted = c.write(end, waiting, now, profile, io.out));
+        self.act(flow, end, now, |c, to| accepted = c.write(end, waiting, to));
         let side = &mut self.live(flow).sides[end.index()];
         side.waiting -= accepted;
         side.waiting == 0
     }
 
-    /// What other flows of its user left goes to a flow that an application opens.
-    #[cold]
-    fn begin_hosted(&mut self, flow: u32, end: End) {
-        let host = self.net.flows[flow as usize].host;
-        self.collect_leftovers(host);
-        let place = self.net.slots.place(flow);
-        let sender = self.net.live[place].connection_mut().and_then(|connection| connection.outgoing(end));
-        if let (Some(conex), Some(sender)) = (&mut self.net.conex, sender) {
-            conex.begin(host, end, sender);
-        }
-    }
-
-    /// What flows of a ConEx cheat do as they send: see [`crate::conex::Conex::share`].
-    #[cold]
-    fn share_hosted(&mut self, flow: u32, info: Flow) {
-        let place = self.net.slots.place(flow);
-        let Some(connection) = self.net.live[place].connection_mut() else { return };
-        let Some(conex) = &mut self.net.conex else { return };
-        for end in End::BOTH {
-            if let Some(sender) = connection.outgoing(end) {
-                conex.share(info.host, end, flow, sender);
-            }
-        }
-    }
-
     /// Makes the half on which a server sends, before it sends for the first time.
     fn equip(&mut self, flow: u32, now: Time) {
-        let place = self.net.slots.place(flow);
-        let Some(connection) = self.net.live[place].connection_mut().filter(|c| !c.is_equipped()) else {
+        let Some(index) = self.connection_of(flow) else { return };
+        let tcp = &mut self.net.connections[index as usize];
+        if tcp.connection.is_equipped() {
             return;
-        };
-        let hosted = &self.net.applications[self.net.flows[flow as usize].endpoint as usize];
-        let profile = &self.net.profiles[hosted.profile as usize];
-        let Some(control) = &hosted.control else { return };
-        let of = |purpose: &str| self.net.slots.stream(flow, &format!("server.{purpose}"), self.net.seed);
-        connection.equip(control.make(profile, &of, hosted.user as usize), now, profile);
-        if let (Some(conex), Some(sender)) = (&mut self.net.conex, connection.outgoing(End::Server)) {
-            conex.begin(self.net.flows[flow as usize].host, End::Server, sender);
         }
+        let hosted = &self.net.applications[self.net.slots.of(self.net.slots.place(flow)).opener as usize];
+        let profile = &self.net.profiles[tcp.profile as usize];
+        let of = |purpose: &str| self.net.slots.stream(flow, &format!("server.{purpose}"), self.net.seed);
+        if let Some(control) = &hosted.control {
+            tcp.connection.equip(control.make(profile, &of, hosted.user as usize), now, profile);
+        }
+        self.begin_exposed(flow, index, End::Server);
     }
 
     /// Closes an end that is to be closed, once nothing of its waits any more.
     fn close_when_written(&mut self, flow: u32, end: End, now: Time) {
-        let live = self.live(flow);
-        if live.closes[end.index()] && live.sides[end.index()].waiting == 0 {
-            self.act(flow, end, now, |c, profile, io| c.close(end, now, profile, io.out, io.notices));
+        let side = &self.live(flow).sides[end.index()];
+        if side.closes && side.waiting == 0 {
+            self.act(flow, end, now, |c, to| c.close(end, to));
         }
     }
 
@@ -290,210 +274,64 @@ impl Engine<'_> {
         &mut self.net.live[place]
     }
 
-    /// Calls the connection of a flow at one end, sends what it left in the outbox, and passes on its notices.
-    fn act(&mut self, flow: u32, end: End, now: Time, act: impl FnOnce(&mut Connection, &Profile, &mut Io)) {
-        self.act_or(How::Reset, flow, end, now, act);
+    /// The connection of a flow that an application calls; without one, the application is at fault.
+    fn connection_of(&mut self, flow: u32) -> Option<u32> {
+        if let Endpoint::Tcp(index) = self.net.flows[flow as usize].endpoint {
+            return Some(index);
+        }
+        let hosted = &self.net.applications[self.net.slots.of(self.net.slots.place(flow)).opener as usize];
+        self.halt(Invariant::Unconnected { group: hosted.group, user: hosted.user });
+        None
     }
 
-    /// The same; where the connection tells that it is broken, this is how.
-    fn act_or(
-        &mut self,
-        broken: How,
-        flow: u32,
-        end: End,
-        now: Time,
-        act: impl FnOnce(&mut Connection, &Profile, &mut Io),
-    ) {
-        let place = self.net.slots.place(flow);
-        let live = &mut self.net.live[place];
-        let application = self.net.flows[flow as usize].endpoint;
-        let profile = &self.net.profiles[self.net.applications[application as usize].profile as usize];
-        live.advance(end, profile, now, &self.net.window);
-        let Some(connection) = live.connection_mut() else { return };
-        let from = self.notices.len();
-        act(connection, profile, &mut Io { out: &mut self.outbox, notices: &mut self.notices });
-        self.net.slots.enter(flow); // its place is not given back while it acts
-        self.settle(flow, end, broken, from, now);
+    /// An application calls the connection of a flow at one end.
+    fn act(&mut self, flow: u32, end: End, now: Time, call: impl FnOnce(&mut Connection, &mut Outlet)) {
+        if let Some(index) = self.connection_of(flow) {
+            self.advance(index, end, now);
+            self.invoke(How::Reset, flow, index, end, now, call);
+        }
     }
 
-    /// A connection was called at one end: sets the wake-up that it wants, sends what it left in the outbox, and passes on its
-    /// notices, from place `from` on. Then the packet or call that was entered for it is gone.
+    /// The connection of an application was called at one end: notices from place `from` on become news for
+    /// the application. Then the packet or call that was entered for it is gone.
     #[inline(never)]
-    fn settle(&mut self, flow: u32, end: End, broken: How, from: usize, now: Time) {
+    pub(super) fn inform(&mut self, broken: How, flow: u32, index: u32, end: End, from: usize, now: Time) {
         let place = self.net.slots.place(flow);
-        let application = self.net.flows[flow as usize].endpoint;
-        let live = &mut self.net.live[place];
-        let Some(connection) = live.connection() else { return self.packet_gone(flow) };
-        let mut due = connection.deadline(end);
-        if due > now + LONG && connection.state(end) == State::TimeWait {
-            due = now + LONG;
-        }
-        let side = &mut live.sides[end.index()];
-        if due < side.wake {
-            side.wake = due;
-            let key = key(due, Rank::Timer, 0, self.net.applications[application as usize].root);
-            self.wakeups.set((place, end), key, self.net.slots.of(place).number, application);
-            self.advance_agenda(key);
-        }
-        if !self.outbox.is_empty() {
-            self.send_segments(flow, application, now);
-        }
         if self.notices.len() > from {
-            self.pass_on(flow, application, broken, from, now);
+            self.pass_on(flow, broken, from, now);
         }
-        let live = &mut self.net.live[place];
-        if live.all_acknowledged(end) {
-            self.news.push((application, Event::Acked(self.net.slots.of(place).conn, end)));
+        let (slot, connection) = (self.net.slots.of(place), &self.net.connections[index as usize].connection);
+        if self.net.live[place].all_acknowledged(end, connection) {
+            self.news.push((slot.opener, Event::Acked(slot.conn, end)));
         }
-        if live.connection().is_some_and(Connection::is_over) && !self.net.slots.of(place).over {
-            self.end_flow(flow, application, now);
+        if connection.is_over() && !slot.over {
+            self.end_flow(flow, index, now);
         }
         self.packet_gone(flow);
     }
 
-    /// Sends what a connection of an application left in the outbox.
-    #[inline(always)]
-    fn send_segments(&mut self, flow: u32, application: u32, now: Time) {
-        let info = self.net.flows[flow as usize];
-        if self.outbox.len() > SEND_AT_ONCE {
-            self.send_many_segments(flow, info, application, now);
-        } else {
-            self.launch_segments(flow, info, application, now);
-        }
-        if info.special {
-            self.share_hosted(flow, info);
-        }
-    }
-
-    /// The same of more than the stop flag should wait for. Apart, so that the usual case stays in line.
-    #[cold]
-    #[inline(never)]
-    fn send_many_segments(&mut self, flow: u32, info: Flow, application: u32, now: Time) {
-        self.send_in_pieces(|engine| engine.launch_segments(flow, info, application, now));
-    }
-
-    /// By index, as [`Engine::send_all`] does.
-    #[inline(always)]
-    fn launch_segments(&mut self, flow: u32, info: Flow, application: u32, now: Time) {
-        let hosted = &self.net.applications[application as usize];
-        // A connection's server sends backward; on the path that depends on where the client is.
-        let turn = if hosted.client_at_end { ip::BACKWARD } else { 0 };
-        let (profile, place) = (hosted.profile as usize, self.net.slots.place(flow));
-        let mut i = 0;
-        while let Some(&segment) = self.outbox.get(i) {
-            i += 1;
-            let profile = &self.net.profiles[profile];
-            let mut packet = Packet {
-                seq: segment.seq,
-                stamp: segment.stamp,
-                class: info.class,
-                flags: segment.flags,
-                ip: segment.ip,
-                ..Packet::new(flow, segment.size(profile), segment.payload)
-            };
-            if let Some(connection) = self.net.live[place].connection_mut() {
-                let end = if segment.is_backward() { End::Server } else { End::Client };
-                connection.attach(end, &segment, &mut packet, &mut self.options, now, profile);
-                if info.special
-                    && packet.payload > 0
-                    && let Some(exposure) = connection.outgoing(end).and_then(Sender::exposure_mut)
-                    && exposure.settings().cheat == Cheat::Renumber
-                {
-                    self.options.attach(&mut packet).shown = Some(exposure.number(packet.payload));
-                }
-            }
-            packet.ip ^= turn;
-            self.launch_hosted(&mut packet, info, segment.again, now);
-        }
-        self.outbox.clear();
-    }
-
-    /// A packet of an application leaves its end of the path.
-    #[inline(always)]
-    fn launch_hosted(&mut self, packet: &mut Packet, info: Flow, again: bool, now: Time) {
-        self.created += 1;
-        self.net.slots.enter(packet.flow);
-        if packet.is_data() && self.window_open {
-            let counters = &mut self.net.counters[packet.flow as usize];
-            counters.sent += 1;
-            counters.retransmits += u64::from(again);
-        }
-        if packet.is_backward() {
-            packet.hop = info.back;
-            return self.enter(packet, now);
-        }
-        self.leave_host(packet, info, now);
-    }
-
-    /// An end of an application's flow sends a datagram.
-    fn send_datagram(&mut self, flow: u32, end: End, datagram: Datagram, now: Time) {
-        let info = self.net.flows[flow as usize];
-        let payload = datagram.bytes.saturating_sub(evenflow_traffic::UDP_HEADER);
-        let mut packet = Packet {
-            seq: datagram.tag,
-            class: info.class,
-            ip: ip::DATAGRAM,
-            ..Packet::new(flow, datagram.bytes, payload)
-        }
-        .with_ecn(datagram.ecn);
-        let application = &self.net.applications[info.endpoint as usize];
-        if (end == End::Server) != application.client_at_end {
-            packet.ip |= ip::BACKWARD;
-        }
-        self.launch_hosted(&mut packet, info, false, now);
-    }
-
-    /// A packet of an application reaches its end of the path.
-    #[inline(never)]
-    pub(super) fn at_application(&mut self, packet: &mut Packet, info: Flow, now: Time) {
-        self.consumed += 1;
-        let flow = packet.flow;
-        if packet.is_data() && self.window_open {
-            let counters = &mut self.net.counters[flow as usize];
-            counters.throughput_bytes += u64::from(packet.size);
-            counters.delivered += 1;
-            counters.marks += u64::from(packet.ecn() == Ecn::Congestion);
-        }
-        let hosted = &self.net.applications[info.endpoint as usize];
-        let end = if packet.is_backward() == hosted.client_at_end { End::Server } else { End::Client };
-        let place = self.net.slots.place(flow);
-        let live = &mut self.net.live[place];
-        if packet.is_datagram() {
-            self.options.release(packet);
-            let datagram = Datagram { tag: packet.seq, bytes: packet.size, ecn: packet.ecn() };
-            live.sides[end.index()].datagrams += u64::from(packet.payload);
-            let conn = self.net.slots.of(place).conn;
-            self.news.push((info.endpoint, Event::Datagram(conn, end, datagram)));
-            self.packet_gone(flow);
-        } else {
-            let carried = self.options.release(packet);
-            let profile = &self.net.profiles[hosted.profile as usize];
-            live.advance(end, profile, now, &self.net.window);
-            if hosted.adapts {
-                live.log(end, profile);
-            }
-            let from = self.notices.len();
-            if let Some(connection) = live.connection_mut() {
-                connection.receive(end, packet, carried, now, profile, &mut self.outbox, &mut self.notices);
-            }
-            self.settle(flow, end, How::Reset, from, now);
-        }
+    /// A datagram reaches an end of an application's flow.
+    pub(super) fn take_datagram(&mut self, packet: &Packet, end: End, now: Time) {
+        let place = self.net.slots.place(packet.flow);
+        self.net.live[place].datagrams += u64::from(packet.payload);
+        let datagram = Datagram { tag: packet.seq, bytes: packet.size, ecn: packet.ecn() };
+        let slot = self.net.slots.of(place);
+        self.news.push((slot.opener, Event::Datagram(slot.conn, end, datagram)));
+        self.packet_gone(packet.flow);
         self.spread(now);
     }
 
     /// Notices of a connection become news for its application.
-    fn pass_on(&mut self, flow: u32, application: u32, broken: How, from: usize, now: Time) {
+    fn pass_on(&mut self, flow: u32, broken: How, from: usize, now: Time) {
         let place = self.net.slots.place(flow);
-        let conn = self.net.slots.of(place).conn;
+        let slot = self.net.slots.of(place);
+        let (application, conn) = (slot.opener, slot.conn);
         let mut i = from;
         while let Some(&notice) = self.notices.get(i) {
             i += 1;
             let event = match notice {
                 Notice::Opened(end) => Event::Opened(conn, end),
-                Notice::Received(end, bytes) => {
-                    self.net.live[place].sides[end.index()].received = bytes;
-                    Event::Received(conn, end, bytes)
-                }
+                Notice::Received(end, bytes) => Event::Received(conn, end, bytes),
                 Notice::Room(end, _) => {
                     if self.net.live[place].sides[end.index()].waiting == 0
                         || !self.write_waiting(flow, end, now)
@@ -519,13 +357,12 @@ impl Engine<'_> {
     }
 
     /// A connection of an application is over: of what was written, what has not arrived never will.
-    fn end_flow(&mut self, flow: u32, application: u32, now: Time) {
+    fn end_flow(&mut self, flow: u32, index: u32, now: Time) {
         let place = self.net.slots.place(flow);
-        let conn = self.net.slots.of(place).conn;
-        let how = self.net.live[place].how;
-        self.add_to_sums(place, flow, now);
-        if let (Some(conex), Some(connection)) = (&mut self.net.conex, self.net.live[place].connection_mut())
-        {
+        let live = self.net.live[place];
+        self.add_to_sums(flow, index, now);
+        let connection = &mut self.net.connections[index as usize].connection;
+        if let Some(conex) = &mut self.net.conex {
             let host = self.net.flows[flow as usize].host;
             for end in End::BOTH {
                 if let Some(sender) = connection.outgoing(end) {
@@ -534,26 +371,22 @@ impl Engine<'_> {
             }
         }
         self.net.slots.end(flow);
-        let hosted = &mut self.net.applications[application as usize];
-        hosted.conns[conn as usize] = NONE;
-        hosted.sums.dead += u64::from(how == How::GaveUp);
-        hosted.sums.bytes.abandoned += self.net.live[place].undelivered();
-        if how == How::Closed {
-            hosted.sums.bytes.lost += self.net.live[place].undelivered();
-        }
-        let host = self.net.flows[flow as usize].host;
-        if how == How::Closed
-            && self.net.profiles.get(hosted.profile as usize).is_some_and(|p| p.save_metrics)
-        {
-            let sender = self.net.live[place].connection().and_then(|c| c.half(End::Client));
-            sender.into_iter().for_each(|sender| {
-                keep_metrics(&mut self.net.profiles, hosted.profile, &self.net.hosts[host as usize], sender)
-            });
+        let slot = self.net.slots.of(place);
+        let hosted = &mut self.net.applications[slot.opener as usize];
+        hosted.conns[slot.conn as usize] = NONE;
+        hosted.sums.dead += u64::from(live.how == How::GaveUp);
+        let undelivered = live.undelivered(connection);
+        hosted.sums.bytes.abandoned += undelivered;
+        if live.how == How::Closed {
+            hosted.sums.bytes.lost += undelivered;
         }
         if let Some(list) = &mut self.probes.closed {
-            list.push(Closed { time: now, flow: self.net.slots.of(place).id, how });
+            list.push(Closed { time: now, flow: slot.id, how: live.how });
         }
-        self.news.push((application, Event::Closed(conn)));
+        self.news.push((slot.opener, Event::Closed(slot.conn)));
+        if live.how == How::Closed && self.net.profiles[hosted.profile as usize].save_metrics {
+            self.save_metrics(flow, index);
+        }
     }
 
     /// A packet of a flow that was opened on the way has left the network, or a call of its connection is finished. When it is
@@ -567,31 +400,33 @@ impl Engine<'_> {
 
     #[inline(never)]
     fn vacate(&mut self, flow: u32) {
+        self.add_to_root(flow);
         let place = self.net.slots.place(flow);
-        self.add_to_root(place, flow);
-        self.net.live[place].vacate();
+        self.net.live[place] = Live::new(self.net.live[place].room);
         self.net.slots.close(flow);
-        if self.wakeups.clear(place) {
+        let endpoint = std::mem::replace(&mut self.net.flows[flow as usize].endpoint, Endpoint::Application);
+        if let Endpoint::Tcp(index) = endpoint
+            && self.wakeups.clear(index as usize)
+        {
             self.update_agenda();
         }
     }
 
-    /// Adds what the ends of a flow have done by `now` to its application's sums.
-    fn add_to_sums(&mut self, place: usize, flow: u32, now: Time) {
-        let hosted = &mut self.net.applications[self.net.flows[flow as usize].endpoint as usize];
-        let live = &mut self.net.live[place];
-        if live.connection().is_some() {
-            let profile = &self.net.profiles[hosted.profile as usize];
-            End::BOTH.into_iter().for_each(|end| live.advance(end, profile, now, &self.net.window));
+    /// Adds what the ends of a connection have done by `now` to its application's sums.
+    fn add_to_sums(&mut self, flow: u32, index: u32, now: Time) {
+        for end in End::BOTH {
+            self.advance(index, end, now);
         }
-        hosted.sums.add(live, now);
+        let place = self.net.slots.place(flow);
+        let hosted = &mut self.net.applications[self.net.slots.of(place).opener as usize];
+        hosted.sums.add(&self.net.live[place], &self.net.connections[index as usize], now);
     }
 
     /// Adds what a flow has counted to the counters of the flow that it was modelled after.
-    fn add_to_root(&mut self, place: usize, flow: u32) {
+    fn add_to_root(&mut self, flow: u32) {
         let of = std::mem::take(&mut self.net.counters[flow as usize]);
         let received = match self.window_open {
-            true => self.net.live[place].delivered() - of.received_before,
+            true => self.net.received(flow) - of.received_before,
             false => 0,
         };
         let root = self.net.flows[flow as usize].tie;
@@ -602,11 +437,10 @@ impl Engine<'_> {
     pub(super) fn sum_up_all(&mut self) {
         let taken: Vec<u32> = self.net.slots.taken().collect();
         for flow in taken {
-            let place = self.net.slots.place(flow);
-            if !self.net.slots.of(place).over {
-                self.add_to_sums(place, flow, self.net.window.to);
+            if let Some(index) = self.net.going_on(flow) {
+                self.add_to_sums(flow, index, self.net.window.to);
             }
-            self.add_to_root(place, flow);
+            self.add_to_root(flow);
         }
         for transfers in self.net.transfers.iter_mut().flatten() {
             transfers.advance(self.net.window.to, &self.net.window);
@@ -614,32 +448,121 @@ impl Engine<'_> {
     }
 
     /// Bytes written = delivered + in buffers + abandoned, for each application; and nothing is abandoned that was closed in order.
-    pub(super) fn check_bytes(&self) -> Result<(), String> {
+    pub(super) fn check_bytes(&self) -> Result<(), Invariant> {
         let mut held = vec![0; self.net.applications.len()];
         for flow in self.net.slots.taken() {
-            let (place, application) = (self.net.slots.place(flow), self.net.flows[flow as usize].endpoint);
-            if !self.net.slots.of(place).over {
-                held[application as usize] += self.net.live[place].held();
+            if let Some(index) = self.net.going_on(flow) {
+                let place = self.net.slots.place(flow);
+                let connection = &self.net.connections[index as usize].connection;
+                held[self.net.slots.of(place).opener as usize] += self.net.live[place].held(connection);
             }
         }
         for (hosted, held) in self.net.applications.iter().zip(held) {
-            if let Some(fault) = hosted.app.fault() {
-                return Err(format!("application of group {}, user {}: {fault}", hosted.group, hosted.user));
+            let (group, user) = (hosted.group, hosted.user);
+            if let Some(NoLevel { level, top }) = hosted.app.fault() {
+                return Err(Invariant::Level { group, user, level, top });
             }
-            let bytes = hosted.sums.bytes;
-            if bytes.written != bytes.delivered + bytes.abandoned + held {
-                return Err(format!(
-                    "application of group {}, user {}: {} bytes written, {} delivered, {} abandoned, {held} in buffers",
-                    hosted.group, hosted.user, bytes.written, bytes.delivered, bytes.abandoned
-                ));
+            let Bytes { written, delivered, abandoned, lost } = hosted.sums.bytes;
+            if written != delivered + abandoned + held {
+                return Err(Invariant::Bytes { group, user, written, delivered, abandoned, held });
             }
-            if bytes.lost > 0 {
-                return Err(format!(
-                    "application of group {}, user {}: {} bytes of connections that closed in order did not arrive",
-                    hosted.group, hosted.user, bytes.lost
-                ));
+            if lost > 0 {
+                return Err(Invariant::LostBytes { group, user, lost });
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use evenflow_base::{End, Time};
+    use evenflow_scenario::Scenario;
+    use evenflow_traffic::{App, Call, Event, External};
+
+    use crate::engine::Engine;
+    use crate::faults::{Invariant, RunError};
+    use crate::{Options, build, record};
+
+    const SHORT: &str = r#"
+duration = "20 s"
+links.l = { rate = "2 Mbit/s", delay = "5 ms", queue = { limit = "10 packets" } }
+[groups.g]
+users = 2
+path = ["l"]
+traffic = { kind = "short-flows", interval = { exponential = "300 ms" }, size = { exponential = "20 kB" } }
+"#;
+
+    fn run(replace: impl Fn(App) -> App, check: impl Fn(&Engine, &Scenario)) -> Result<(), RunError> {
+        let scenario = Scenario::from_toml(SHORT).unwrap_or_else(|e| panic!("{e}"));
+        let stop = AtomicBool::new(false);
+        let mut engine =
+            build::build(&scenario, 1, Options::default(), &stop).expect("nothing raises the flag");
+        for hosted in &mut engine.net.applications {
+            let app = std::mem::replace(&mut hosted.app, App::External(Box::new(Script(&[]))));
+            hosted.app = replace(app);
+        }
+        engine.run(None)?;
+        engine.check_conservation()?;
+        check(&engine, &scenario);
+        Ok(())
+    }
+
+    /// Calls that follow events.
+    #[derive(Debug)]
+    struct Script(&'static [(Event, &'static [Call])]);
+
+    impl External for Script {
+        fn on(&mut self, event: Event, _now: Time, calls: &mut Vec<Call>) {
+            let steps = self.0.iter().filter(|(at, _)| *at == event);
+            calls.extend(steps.flat_map(|(_, calls)| calls.iter().copied()));
+        }
+    }
+
+    #[test]
+    fn an_application_from_outside_has_the_record_of_one_from_inside() {
+        let external = |app: App| match app {
+            App::ShortFlows(machine) => App::External(Box::new(machine)),
+            other => other,
+        };
+        let hashes = std::cell::RefCell::new(Vec::new());
+        let note = |engine: &Engine, scenario: &Scenario| {
+            let outcome = record::record(engine, scenario, 1).expect("nothing raises the flag");
+            hashes.borrow_mut().push((outcome.record_hash, engine.net.applications[0].sums.bytes.written));
+        };
+        run(|app| app, note).expect("it runs to its end");
+        run(external, note).expect("it runs to its end");
+        let hashes = hashes.into_inner();
+        assert_eq!(hashes[0], hashes[1]);
+        assert!(hashes[0].1 > 500_000, "{hashes:?}");
+    }
+
+    #[test]
+    fn an_application_from_outside_opens_writes_and_closes() {
+        const STEPS: &[(Event, &[Call])] = &[
+            (Event::Start, &[Call::Open(0)]),
+            (
+                Event::Opened(0, End::Client),
+                &[Call::Write(0, End::Client, 50_000), Call::Close(0, End::Client)],
+            ),
+            (Event::PeerClosed(0, End::Server), &[Call::Close(0, End::Server)]),
+            (Event::Closed(0), &[Call::Open(1)]),
+            (Event::Opened(1, End::Client), &[Call::Write(1, End::Client, 70_000)]),
+        ];
+        let check = |engine: &Engine, _: &Scenario| {
+            let delivered = engine.net.applications.iter().map(|hosted| hosted.sums.bytes.delivered);
+            assert_eq!(delivered.collect::<Vec<_>>(), [120_000, 120_000]);
+        };
+        run(|_| App::External(Box::new(Script(STEPS))), check).expect("it runs to its end");
+    }
+
+    #[test]
+    fn tcp_calls_on_datagrams_are_a_fault() {
+        const STEPS: &[(Event, &[Call])] =
+            &[(Event::Start, &[Call::Bind(0), Call::Write(0, End::Client, 1)])];
+        let result = run(|_| App::External(Box::new(Script(STEPS))), |_, _| {});
+        assert_eq!(result, Err(Invariant::Unconnected { group: 0, user: 0 }.into()));
     }
 }

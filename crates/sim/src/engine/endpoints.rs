@@ -1,78 +1,48 @@
-//! Endpoints: what senders, receivers and sources do when they are called, and what they send.
+//! Endpoints: what connections and sources do when they are called, and the packets that they send.
+//!
+//! ```text
+//! packet, timer or call --> connection --> wake-up, segments --> packets
+//!                                     \--> notices --> application
+//! ```
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 
-use evenflow_base::{Ecn, End, Packet, Time, ip};
-use evenflow_transport::exposure::Cheat;
-use evenflow_transport::profile::Ecn as Counter;
+use evenflow_base::{Ecn, End, Packet, Time, flags, ip};
+use evenflow_transport::connection::Outlet;
 use evenflow_transport::sender::Life;
 use evenflow_transport::sender::metrics::Metrics;
-use evenflow_transport::{Profile, Sender};
+use evenflow_transport::{Connection, Notice, Segment};
 
 use super::{Engine, SEND_AT_ONCE, Wake};
-use crate::events::{Key, Rank, key, time_of};
-use crate::measure::Window;
-use crate::network::{Connection, Flow, Host, PORT};
+use crate::events::{Key, Rank, key};
+use crate::faults::Invariant;
+use crate::hosting::NONE;
+use crate::network::{Endpoint, Flow, Hop};
 use crate::probe::{Closed, How, Opened};
+use crate::tcp::Tcp;
 
 impl Engine<'_> {
     pub(super) fn timer(&mut self, fired: Key, now: Time) {
-        if self.sources.peek().is_some_and(|source| source.0.0 == fired) {
-            return self.datagram(now);
+        if let Some(&Reverse((due, flow))) = self.sources.peek()
+            && due == fired
+        {
+            return self.datagram(flow, now);
         }
         if self.wakeup_is_first(fired) {
             return self.wake_end(now);
         }
-        let Some(Reverse((_, flow, wake))) = self.timers.pop() else { return };
+        let Some(Reverse((_, whose, wake))) = self.timers.pop() else { return self.halt(Invariant::NoTimer) };
         match wake {
-            Wake::Alarm(number) => return self.alarm(flow, number, now),
-            Wake::Arrival => return self.shared_arrival(flow, now),
-            Wake::Stage => return self.wake_stage(flow, fired, now),
-            _ => {}
-        }
-        let info = self.net.flows[flow as usize];
-        let endpoint = info.endpoint as usize;
-        match wake {
-            Wake::Start => self.start(flow, now),
-            Wake::Sender => {
-                let (c, profiles) = (&mut self.net.connections[endpoint], &self.net.profiles);
-                // A wake-up that is not the one on record is stale: its deadline moved earlier once.
-                if c.sender_wake != time_of(fired) {
-                    return;
-                }
-                c.sender_wake = Time::NEVER;
-                let profile = &profiles[c.profile as usize];
-                if now >= c.sender.deadline() {
-                    advance(c, profile, now, &self.net.window);
-                    c.sender.wake(now, profile, &mut self.outbox);
-                    match c.sender.life() {
-                        Life::Done => return self.save_metrics(endpoint, info.host),
-                        Life::Dead => self.probes.closed.iter_mut().for_each(|list| {
-                            list.push(Closed { time: now, flow, how: How::GaveUp });
-                        }),
-                        _ => {}
-                    }
-                }
-                let (profile, due) = (c.profile, c.sender_due());
-                self.after(flow, info, profile, Wake::Sender, due, now);
-            }
-            Wake::Receiver => {
-                let c = &mut self.net.connections[endpoint];
-                if c.receiver_wake != time_of(fired) {
-                    return;
-                }
-                c.receiver_wake = Time::NEVER;
-                c.receiver.wake(now, &mut self.outbox);
-                let (profile, due) = (c.profile, c.receiver_due());
-                self.after(flow, info, profile, Wake::Receiver, due, now);
-            }
-            Wake::Alarm(_) | Wake::Arrival | Wake::Stage => {}
+            Wake::Start => self.start_application(whose, now),
+            Wake::Alarm(number) => self.alarm(whose, number, now),
+            Wake::Arrival => self.shared_arrival(whose, now),
+            Wake::Stage => self.wake_stage(whose, fired, now),
         }
     }
 
-    /// Whether what is due at `fired` is the wake-up of a flow that was opened on the way. Of timers of one instant that are about
-    /// the same, those of the application come before it, and those of stages behind.
+    /// Whether what is due at `fired` is the wake-up of a connection. Of timers of one instant that are
+    /// about the same, those of the application come before it, and those of stages behind.
     #[inline]
     fn wakeup_is_first(&self, fired: Key) -> bool {
         let Some(wakeup) = self.wakeups.first().filter(|wakeup| wakeup.key == fired) else { return false };
@@ -82,299 +52,401 @@ impl Engine<'_> {
         (wakeup.application, Wake::Arrival) < (*whose, *wake)
     }
 
-    /// A connection is over, in order, and leaves its metrics to those of its host.
-    #[cold]
-    fn save_metrics(&mut self, endpoint: usize, host: u32) {
-        let c = &self.net.connections[endpoint];
-        keep_metrics(&mut self.net.profiles, c.profile, &self.net.hosts[host as usize], &c.sender);
+    /// The next wake-up of an end of a connection is due. The first of one that there is from the start
+    /// opens it.
+    fn wake_end(&mut self, now: Time) {
+        let Some(wakeup) = self.wakeups.pop() else { return self.halt(Invariant::NoTimer) };
+        let (index, end) = wakeup.whom();
+        let tcp = &mut self.net.connections[index];
+        tcp.ends[end.index()].wake = Time::NEVER;
+        let (flow, index) = (tcp.flow, index as u32);
+        if tcp.connection.sender.life() == Life::Idle {
+            self.note_opened(flow, now);
+            return self.open_connection(flow, index, now);
+        }
+        let due = now >= tcp.connection.deadline(end);
+        if due || self.net.slots.has(flow) {
+            self.advance(index, end, now);
+        }
+        self.invoke(How::GaveUp, flow, index, end, now, |c, to| {
+            if due {
+                c.wake(end, to);
+            }
+        });
+        self.spread(now);
     }
 
-    fn start(&mut self, flow: u32, now: Time) {
-        let info = self.net.flows[flow as usize];
-        let endpoint = info.endpoint as usize;
-        if info.hosted {
-            return self.start_application(info.endpoint, now);
-        }
+    /// The list of openings gets a flow that there is from the start.
+    fn note_opened(&mut self, flow: u32, now: Time) {
         if let Some(list) = &mut self.probes.opened {
             let [group, user, number] = self.probes.whose[flow as usize];
             list.push(Opened { time: now, flow, group, user, number });
         }
-        if info.tcp {
-            if self.net.conex.is_some() {
-                self.begin_exposed(info);
-            }
-            let c = &mut self.net.connections[endpoint];
-            let profile = &self.net.profiles[c.profile as usize];
-            c.sender.open(now, profile, &mut self.outbox);
-            let (profile, due) = (c.profile, c.sender_due());
-            self.after(flow, info, profile, Wake::Sender, due, now);
-        } else {
-            let d = &mut self.net.datagrams[endpoint];
-            d.source.start(now);
-            let next = d.source.next(&mut d.gaps);
-            if next != Time::NEVER {
-                let key = key(next, Rank::Timer, 0, flow);
-                self.sources.push(Reverse((key, flow)));
-                self.advance_agenda(key);
-            }
-        }
     }
 
-    /// The next datagram is due.
-    fn datagram(&mut self, now: Time) {
-        let Some(mut first) = self.sources.peek_mut() else { return };
-        let flow = first.0.1;
-        let info = self.net.flows[flow as usize];
-        let d = &mut self.net.datagrams[info.endpoint as usize];
-        let size = d.source.size(&mut d.sizes, d.sent);
-        let mut packet = Packet {
-            seq: d.sent,
-            class: info.class,
-            ip: ip::DATAGRAM | d.source.ecn as u8,
-            ..Packet::new(flow, size, size.saturating_sub(evenflow_traffic::UDP_HEADER))
-        };
-        d.sent += 1;
-        let next = d.source.next(&mut d.gaps);
-        if next == Time::NEVER {
-            PeekMut::pop(first);
-        } else {
-            *first = Reverse((key(next, Rank::Timer, 0, flow), flow));
-            drop(first);
+    /// Opens a connection. What other flows of its user left goes to it.
+    pub(super) fn open_connection(&mut self, flow: u32, index: u32, now: Time) {
+        if self.net.conex.is_some() {
+            self.collect_leftovers(self.net.flows[flow as usize].host);
+            self.begin_exposed(flow, index, End::Client);
         }
-        self.created += 1;
-        self.launch(&mut packet, false, info, now);
+        self.invoke(How::Reset, flow, index, End::Client, now, |c, to| c.open(to));
     }
 
-    /// After a call of an endpoint: sets the wake-up that it wants and sends what it left in the outbox.
-    #[inline(always)]
-    fn after(&mut self, flow: u32, info: Flow, profile: u32, wake: Wake, due: Option<Time>, now: Time) {
-        if let Some(at) = due {
-            self.set_timer(at, flow, wake);
-        }
-        self.send(flow, info, profile, now);
-    }
-
-    #[inline(never)]
-    fn send(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
-        // Nothing, or more than goes at once: one comparison for both.
-        if self.outbox.len().wrapping_sub(1) >= SEND_AT_ONCE {
-            if !self.outbox.is_empty() {
-                self.send_many(flow, info, profile, now);
-            }
-            return;
-        }
-        if info.special {
-            return self.send_specially(flow, info, profile, now);
-        }
-        self.send_all::<false>(flow, info, profile, now);
-    }
-
-    /// The same where more is sent than the stop flag should wait for.
-    #[cold]
-    #[inline(never)]
-    fn send_many(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
-        if info.special {
-            return self.send_specially(flow, info, profile, now);
-        }
-        self.send_in_pieces(|engine| engine.send_all::<false>(flow, info, profile, now));
-    }
-
-    /// The same where ACKs carry the receiver's clock, and of ConEx cheats. Apart, so that others do not pay for it.
-    #[inline(never)]
-    fn send_specially(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
-        self.send_in_pieces(|engine| engine.send_all::<true>(flow, info, profile, now));
-        if let Some(conex) = &mut self.net.conex {
-            conex.share(
-                info.host,
-                End::Client,
-                flow,
-                &mut self.net.connections[info.endpoint as usize].sender,
-            );
-        }
-    }
-
-    /// What other flows of its user left goes to a flow that begins.
-    #[cold]
-    #[inline(never)]
-    fn begin_exposed(&mut self, info: Flow) {
-        self.collect_leftovers(info.host);
-        if let Some(conex) = &mut self.net.conex {
-            let sender = &mut self.net.connections[info.endpoint as usize].sender;
-            conex.begin(info.host, End::Client, sender);
+    /// What earlier flows of its user left goes to an end that begins to send.
+    pub(super) fn begin_exposed(&mut self, flow: u32, index: u32, end: End) {
+        let sender = self.net.connections[index as usize].connection.outgoing(end);
+        if let (Some(conex), Some(sender)) = (&mut self.net.conex, sender) {
+            conex.begin(self.net.flows[flow as usize].host, end, sender);
         }
     }
 
     /// Uploads of a machine that are over leave what they owe.
-    pub(super) fn collect_leftovers(&mut self, host: u32) {
+    fn collect_leftovers(&mut self, host: u32) {
         let Some(conex) = &mut self.net.conex else { return };
-        let Some(uploads) = conex.uploads.get_mut(&host).map(std::mem::take) else { return };
-        for flow in &uploads {
-            let endpoint = self.net.flows[*flow as usize].endpoint as usize;
-            conex.leave_upload(host, &mut self.net.connections[endpoint].sender);
+        let Some(uploads) = conex.uploads.get(&host).cloned() else { return };
+        for index in uploads {
+            conex.leave_upload(host, &mut self.net.connections[index as usize].connection.sender);
         }
-        conex.uploads.insert(host, uploads);
     }
 
-    /// A packet of data goes under a number that its sender makes up.
+    /// Brings the integral of an end's window up to `now`.
+    pub(super) fn advance(&mut self, index: u32, end: End, now: Time) {
+        let tcp = &mut self.net.connections[index as usize];
+        tcp.advance(end, &self.net.profiles[tcp.profile as usize], now, &self.net.window);
+    }
+
+    /// Calls a connection at one end, and deals with what follows. Where it tells that it is broken,
+    /// `broken` is how.
+    pub(super) fn invoke(
+        &mut self,
+        broken: How,
+        flow: u32,
+        index: u32,
+        end: End,
+        now: Time,
+        call: impl FnOnce(&mut Connection, &mut Outlet),
+    ) {
+        let tcp = &mut self.net.connections[index as usize];
+        let from = self.notices.len();
+        let profile = &self.net.profiles[tcp.profile as usize];
+        let header = profile.header;
+        let (out, notices) = (&mut self.outbox, &mut self.notices);
+        call(&mut tcp.connection, &mut Outlet { now, profile, out, notices });
+        let due = tcp.due(end, tcp.connection.deadline(end));
+        let opened = self.net.slots.has(flow);
+        if opened {
+            self.net.slots.enter(flow, 1); // its place is not given back while it acts
+        }
+        let info = self.net.flows[flow as usize];
+        self.settle(flow, &info, index, end, due, header, now);
+        if opened {
+            self.inform(broken, flow, index, end, from, now);
+        } else if self.notices.len() > from {
+            self.end_lasting(flow, index, from, now);
+        }
+    }
+
+    /// A connection was called at one end: sets the wake-up that it wants, and sends what it left in the
+    /// outbox.
+    #[inline(always)]
+    #[expect(clippy::too_many_arguments, reason = "loaded once a packet")]
+    fn settle(
+        &mut self,
+        flow: u32,
+        info: &Flow,
+        index: u32,
+        end: End,
+        due: Option<Time>,
+        header: u64,
+        now: Time,
+    ) {
+        if let Some(due) = due {
+            self.set_wakeup(flow, index, end, due);
+        }
+        if !self.outbox.is_empty() {
+            self.send(flow, info, index, header, now);
+        }
+    }
+
+    /// An end of a connection is woken at `due`, which is not later than before.
+    #[inline(never)]
+    pub(super) fn set_wakeup(&mut self, flow: u32, index: u32, end: End, due: Time) {
+        let key = key(due, Rank::Timer, 0, self.net.flows[flow as usize].tie);
+        let opened = self.net.slots.get(flow);
+        let (number, application) = opened.map_or((0, NONE), |slot| (slot.number, slot.opener));
+        self.wakeups.set((index as usize, end), key, number, application);
+        self.advance_agenda(key);
+    }
+
+    /// A connection that there was from the start has come to its end.
     #[cold]
     #[inline(never)]
-    fn renumber(&mut self, packet: &mut Packet, info: Flow) {
-        let sender = &mut self.net.connections[info.endpoint as usize].sender;
-        if let Some(exposure) = sender.exposure_mut()
-            && exposure.settings().cheat == Cheat::Renumber
-        {
-            self.options.attach(packet).shown = Some(exposure.number(packet.payload));
+    fn end_lasting(&mut self, flow: u32, index: u32, from: usize, now: Time) {
+        for notice in self.notices.split_off(from) {
+            match notice {
+                Notice::Closed(_) => self.save_metrics(flow, index),
+                Notice::Reset(_) => self.probes.closed.iter_mut().for_each(|list| {
+                    list.push(Closed { time: now, flow, how: How::GaveUp });
+                }),
+                _ => {}
+            }
+        }
+    }
+
+    /// A connection is over, in order: its client leaves its metrics to the profiles of its host.
+    #[cold]
+    pub(super) fn save_metrics(&mut self, flow: u32, index: u32) {
+        let tcp = &self.net.connections[index as usize];
+        let profile = &self.net.profiles[tcp.profile as usize];
+        let mut metrics = Metrics::of(profile);
+        metrics.learn(&tcp.connection.sender, profile);
+        let host = &self.net.hosts[self.net.flows[flow as usize].host as usize];
+        let own = &mut self.net.profiles[host.profiles.clone()];
+        own.iter_mut().filter(|p| p.save_metrics).for_each(|p| metrics.keep(p));
+    }
+
+    /// The source that is first begins, or its next datagram is due.
+    fn datagram(&mut self, flow: u32, now: Time) {
+        let info = self.net.flows[flow as usize];
+        let Endpoint::Source(index) = info.endpoint else { return self.halt(Invariant::NoEndpoint { flow }) };
+        let d = &mut self.net.datagrams[index as usize];
+        let datagram = match d.started {
+            true => Some((d.sent, d.source.size(&mut d.sizes, d.sent), d.source.ecn)),
+            false => {
+                d.source.start(now);
+                d.started = true;
+                None
+            }
+        };
+        d.sent += u64::from(datagram.is_some());
+        let next = d.source.next(&mut d.gaps);
+        if let Some(mut first) = self.sources.peek_mut() {
+            match next {
+                Time::NEVER => drop(PeekMut::pop(first)),
+                next => first.0.0 = key(next, Rank::Timer, 0, flow),
+            }
+        }
+        match datagram {
+            Some((number, size, ecn)) => self.send_datagram(flow, &info, 0, number, size, ecn, now),
+            None => self.note_opened(flow, now),
+        }
+    }
+
+    /// An end of a flow sends a datagram of `size` bytes. `direction`: [`ip::BACKWARD`] or 0.
+    #[inline(always)]
+    #[expect(clippy::too_many_arguments, reason = "what a datagram is")]
+    pub(super) fn send_datagram(
+        &mut self,
+        flow: u32,
+        info: &Flow,
+        direction: u8,
+        number: u64,
+        size: u16,
+        ecn: Ecn,
+        now: Time,
+    ) {
+        let mut packet = Packet {
+            seq: number,
+            class: info.class,
+            ip: ip::DATAGRAM | ecn as u8 | direction,
+            ..Packet::new(flow, size, size.saturating_sub(evenflow_traffic::UDP_HEADER))
+        };
+        self.count_created(flow, 1);
+        self.count_sent(flow, false);
+        self.launch(&mut packet, info, now);
+    }
+
+    /// A flow sends data, `again` where it was sent before.
+    #[inline(always)]
+    fn count_sent(&mut self, flow: u32, again: bool) {
+        if self.window_open {
+            let counters = &mut self.net.counters[flow as usize];
+            counters.sent += 1;
+            counters.retransmits += u64::from(again);
+        }
+    }
+
+    /// Packets of a flow enter the network.
+    #[inline(always)]
+    fn count_created(&mut self, flow: u32, count: usize) {
+        self.created += count as u64;
+        if self.net.slots.has(flow) {
+            self.net.slots.enter(flow, count as u32);
+        }
+    }
+
+    /// Sends what a connection left in the outbox.
+    #[inline(never)]
+    fn send(&mut self, flow: u32, info: &Flow, index: u32, header: u64, now: Time) {
+        if self.outbox.len() <= SEND_AT_ONCE {
+            self.send_segments(flow, info, index, header, now);
+        } else {
+            self.send_in_pieces(now, |engine| engine.send_segments(flow, info, index, header, now));
+        }
+        if self.net.conex.as_ref().is_some_and(|conex| conex.shares) {
+            self.share_debts(flow, index);
+        }
+    }
+
+    /// What flows of a ConEx cheat do as they send: see [`crate::conex::Conex::share`].
+    #[cold]
+    #[inline(never)]
+    fn share_debts(&mut self, flow: u32, index: u32) {
+        let Some(conex) = &mut self.net.conex else { return };
+        let host = self.net.flows[flow as usize].host;
+        for end in End::BOTH {
+            if let Some(sender) = self.net.connections[index as usize].connection.outgoing(end) {
+                conex.share(host, end, flow, sender);
+            }
         }
     }
 
     #[inline(always)]
-    fn send_all<const SPECIAL: bool>(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
-        self.created += self.outbox.len() as u64;
-        let sack = self.net.profiles[profile as usize].sack;
+    fn send_segments(&mut self, flow: u32, info: &Flow, index: u32, header: u64, now: Time) {
+        self.count_created(flow, self.outbox.len());
         // By index, for what a packet meets needs the engine whole; nothing on its way adds to the outbox.
         let mut i = 0;
         while let Some(&segment) = self.outbox.get(i) {
             i += 1;
-            let back = segment.is_backward();
             let mut packet = Packet {
                 seq: segment.seq,
                 stamp: segment.stamp,
-                hop: if back { info.back } else { 0 },
                 class: info.class,
                 flags: segment.flags,
-                ip: segment.ip,
-                ..Packet::new(flow, segment.size(&self.net.profiles[profile as usize]), segment.payload)
+                ip: segment.ip ^ info.turn,
+                ..Packet::new(flow, (u64::from(segment.payload) + header) as u16, segment.payload)
             };
-            if back && sack && self.net.connections[info.endpoint as usize].receiver.reports() {
-                self.report(&mut packet, info);
+            if segment.flags & flags::SYN != 0 {
+                packet.size = self.size_of_syn(index, &segment);
             }
-            if SPECIAL && packet.payload > 0 {
-                self.renumber(&mut packet, info);
+            if info.carries.is_asked_for(&segment) {
+                let Tcp { connection, profile, .. } = &mut self.net.connections[index as usize];
+                let profile = &self.net.profiles[*profile as usize];
+                connection.attach(&segment, &mut packet, &mut self.options, now, profile);
             }
-            if SPECIAL && back && info.sends_timestamps {
-                let ts_val = self.net.profiles[profile as usize].clock_at(now);
-                self.options.attach(&mut packet).ts_val = ts_val;
+            if segment.payload > 0 {
+                self.count_sent(flow, segment.again);
             }
-            if SPECIAL && back && self.net.profiles[profile as usize].ecn == Counter::ReEcnUnlimited {
-                let marked = self.net.connections[info.endpoint as usize].receiver.marked();
-                self.options.attach(&mut packet).marked = marked;
-            }
-            self.launch(&mut packet, segment.again, info, now);
+            self.launch(&mut packet, info, now);
         }
         self.outbox.clear();
     }
 
-    /// An ACK gets its SACK option.
+    #[cold]
     #[inline(never)]
-    fn report(&mut self, packet: &mut Packet, info: Flow) {
-        let receiver = &mut self.net.connections[info.endpoint as usize].receiver;
-        receiver.report(&mut self.options.attach(packet).report);
+    fn size_of_syn(&self, index: u32, segment: &Segment) -> u16 {
+        segment.size(&self.net.profiles[self.net.connections[index as usize].profile as usize])
     }
 
-    /// A packet leaves its endpoint, `again` where it was sent before: at once, or after the host's processing.
+    /// A packet leaves its endpoint.
     #[inline(always)]
-    fn launch(&mut self, packet: &mut Packet, again: bool, info: Flow, now: Time) {
+    fn launch(&mut self, packet: &mut Packet, info: &Flow, now: Time) {
         if packet.is_backward() {
+            packet.hop = info.back;
             return self.enter(packet, now);
-        }
-        if packet.is_data() && self.window_open {
-            let counters = &mut self.net.counters[packet.flow as usize];
-            counters.sent += 1;
-            counters.retransmits += u64::from(again);
         }
         self.leave_host(packet, info, now);
     }
 
-    /// A packet leaves its host along the path: at once, or after the host's processing.
+    /// A packet leaves its host along the path: immediately, or after the host's processing.
     #[inline(always)]
-    pub(super) fn leave_host(&mut self, packet: &mut Packet, info: Flow, now: Time) {
+    fn leave_host(&mut self, packet: &mut Packet, info: &Flow, now: Time) {
         let Some(left) = self.net.hosts[info.host as usize].process(packet, now) else {
             return self.enter(packet, now);
         };
-        if !info.folded {
-            // A host keeps the order in which it is handed packets, whatever their flows.
-            let lane = self.net.sides.len() as u32;
-            return self.fly(lane, key(left, Rank::Arrival, lane, info.host), packet);
-        }
-        packet.hop = 1;
-        let first = self.net.routes[info.route as usize] & PORT;
-        if let Some((lane, arrival)) = self.cross(first, packet, left) {
-            self.fly(lane, key(arrival, Rank::Arrival, lane, info.tie), packet);
-        }
-    }
-
-    /// A packet that was just made begins its way.
-    #[inline(never)]
-    pub(super) fn enter(&mut self, packet: &mut Packet, now: Time) {
-        self.carry(packet, now);
-    }
-
-    #[inline(never)]
-    pub(super) fn at_sender(&mut self, packet: &mut Packet, info: Flow, now: Time) {
-        self.consumed += 1;
-        if !self.probes.flow_series.is_empty() {
-            self.log_sender(packet.flow, info, now);
-        }
-        let c = &mut self.net.connections[info.endpoint as usize];
-        let profile = &self.net.profiles[c.profile as usize];
-        advance(c, profile, now, &self.net.window);
-        let carried = self.options.release(packet);
-        c.sender.receive(packet, carried, now, profile, &mut self.outbox);
-        let (profile, due) = (c.profile, c.sender_due());
-        self.after(packet.flow, info, profile, Wake::Sender, due, now);
-    }
-
-    /// A sender is about to receive a segment. Apart, so that others do not pay for it.
-    #[cold]
-    #[inline(never)]
-    fn log_sender(&mut self, flow: u32, info: Flow, now: Time) {
-        let c = &self.net.connections[info.endpoint as usize];
-        if c.sender.life() == Life::Opening {
+        if info.folded
+            && let Hop::Port { index, .. } = self.net.routes[info.route as usize]
+        {
+            packet.hop = 1;
+            if let Some((lane, arrival)) = self.cross(index, packet, left) {
+                self.fly(lane, key(arrival, Rank::Arrival, lane, info.tie), packet);
+            }
             return;
         }
-        let profile = &self.net.profiles[c.profile as usize];
-        let window = c.sender.window().cwnd / profile.mss as f64;
-        self.probes.at_sender(flow as usize, window, |name| c.sender.observe(name, profile), now);
+        // A host keeps the order in which it is handed packets, whatever their flows.
+        let lane = self.net.sides.len() as u32;
+        self.fly(lane, key(left, Rank::Arrival, lane, info.host), packet);
     }
 
-    #[inline(never)]
-    pub(super) fn at_receiver(&mut self, packet: &mut Packet, info: Flow, now: Time) {
+    /// A packet reaches an end of its flow.
+    #[inline(always)]
+    pub(super) fn deliver(&mut self, packet: &mut Packet, end: End, info: &Flow, now: Time) {
         self.consumed += 1;
-        self.options.release(packet);
         if packet.is_data() && self.window_open {
             let counters = &mut self.net.counters[packet.flow as usize];
             counters.throughput_bytes += u64::from(packet.size);
             counters.delivered += 1;
-            if packet.ecn() == Ecn::Congestion {
-                counters.marks += 1;
-            }
+            counters.marks += u64::from(packet.ecn() == Ecn::Congestion);
         }
-        if !info.tcp {
-            self.net.datagrams[info.endpoint as usize].received += u64::from(packet.payload);
-            return;
+        match (info.endpoint, end) {
+            (Endpoint::Tcp(index), End::Client) => self.at_client(packet, info, index, now),
+            (Endpoint::Tcp(index), End::Server) => self.at_server(packet, info, index, now),
+            _ => self.deliver_datagram(packet, end, info, now),
         }
-        let c = &mut self.net.connections[info.endpoint as usize];
-        let profile = &self.net.profiles[c.profile as usize];
-        c.receiver.receive(packet, now, profile, &mut self.outbox);
-        let (profile, due) = (c.profile, c.receiver_due());
-        self.after(packet.flow, info, profile, Wake::Receiver, due, now);
     }
-}
 
-/// A sender whose profile is `index` leaves its metrics to the profiles of its host.
-pub(super) fn keep_metrics(profiles: &mut [Profile], index: u32, host: &Host, sender: &Sender) {
-    let profile = &profiles[index as usize];
-    let mut metrics = Metrics::of(profile);
-    metrics.learn(sender, profile);
-    profiles[host.profiles.clone()].iter_mut().filter(|p| p.save_metrics).for_each(|p| metrics.keep(p));
-}
+    #[inline(never)]
+    fn at_client(&mut self, packet: &mut Packet, info: &Flow, index: u32, now: Time) {
+        self.deliver_segment(packet, End::Client, info, index, now);
+    }
 
-/// Integrates a connection's window up to `now`.
-#[inline]
-pub(super) fn advance(c: &mut Connection, profile: &Profile, now: Time, window: &Window) {
-    if c.sender.life() == Life::Open {
-        c.meter.advance(c.sender.window().cwnd, profile.segment(), now, window);
-    } else {
-        c.meter.skip(now);
+    #[inline(never)]
+    fn at_server(&mut self, packet: &mut Packet, info: &Flow, index: u32, now: Time) {
+        self.deliver_segment(packet, End::Server, info, index, now);
+    }
+
+    /// A segment reaches an end of its connection.
+    #[inline(always)]
+    fn deliver_segment(&mut self, packet: &mut Packet, end: End, info: &Flow, index: u32, now: Time) {
+        let flow = packet.flow;
+        if self.probes.watches_senders {
+            self.log_sender(flow, index, end, now);
+        }
+        let tcp = &mut self.net.connections[index as usize];
+        let profile = &self.net.profiles[tcp.profile as usize];
+        tcp.advance(end, profile, now, &self.net.window);
+        let carried = self.options.release(packet);
+        let (from, out, notices) = (self.notices.len(), &mut self.outbox, &mut self.notices);
+        let due = tcp.connection.receive(end, packet, carried, Outlet { now, profile, out, notices });
+        let (due, header) = (tcp.due(end, due), profile.header);
+        self.settle(flow, info, index, end, due, header, now);
+        // A one-way connection notifies of nothing but its end.
+        if self.net.slots.has(flow) {
+            self.inform(How::Reset, flow, index, end, from, now);
+            self.spread(now);
+        }
+    }
+
+    /// A sender is about to receive a segment: series by packet and the probe of its kernel log it.
+    #[cold]
+    #[inline(never)]
+    fn log_sender(&mut self, flow: u32, index: u32, end: End, now: Time) {
+        let tcp = &self.net.connections[index as usize];
+        let profile = &self.net.profiles[tcp.profile as usize];
+        let Some(sender) = tcp.connection.half(end) else { return };
+        if let Some(slot) = self.net.slots.get(flow) {
+            if self.net.applications[slot.opener as usize].adapts {
+                let place = self.net.slots.place(flow);
+                self.net.live[place].sides[end.index()].logged.log(sender, profile);
+            }
+        } else if sender.life() != Life::Opening {
+            let window = sender.window().cwnd / profile.mss as f64;
+            self.probes.at_sender(flow as usize, window, |name| sender.observe(name, profile), now);
+        }
+    }
+
+    /// A datagram reaches an end of its flow.
+    #[inline(never)]
+    fn deliver_datagram(&mut self, packet: &mut Packet, end: End, info: &Flow, now: Time) {
+        self.options.release(packet);
+        let flow = packet.flow;
+        match info.endpoint {
+            Endpoint::Source(index) => {
+                self.net.datagrams[index as usize].received += u64::from(packet.payload);
+            }
+            Endpoint::Application => self.take_datagram(packet, end, now),
+            Endpoint::Tcp(_) | Endpoint::Model(_) => self.halt(Invariant::NoEndpoint { flow }),
+        }
     }
 }

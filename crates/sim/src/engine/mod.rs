@@ -1,13 +1,15 @@
 //! The event loop: what happens next, until the window ends.
 //!
-//! Endpoints send and receive in [`endpoints`]; packets move from link to link in [`path`]; what both act on is the
-//! [`Network`].
+//! Endpoints send and receive in [`endpoints`]; packets move from link to link in [`route`] and cross each
+//! in [`path`]; what all act on is the [`Network`].
 //!
-//! Few things stand in line for the next event: one head per delay line, and one for timers, servers and probes together.
+//! Few things stand in line for the next event: one head per delay line, and one for timers, servers and
+//! probes together.
 
 mod applications;
 mod endpoints;
 mod path;
+mod route;
 mod stages;
 mod traced;
 
@@ -15,36 +17,29 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use evenflow_base::{Duration, Options, Packet, Time};
-use evenflow_queue::Dropped;
+use evenflow_base::dscp::dscp_of;
+use evenflow_base::{Duration, End, Heap, Options, Packet, Time};
 use evenflow_traffic::{Call, Event};
-use evenflow_transport::Segment;
 use evenflow_transport::connection::Notice;
+use evenflow_transport::{MOST_AT_ONCE, Segment};
 
-use crate::RunError;
 use crate::events::{Heads, Key, Lane, NEVER, Rank, key, lane_of, rank_of, time_of};
-use crate::network::Network;
-use crate::port::Queue;
-use crate::probe::{Gauges, Probes};
+use crate::faults::{Invariant, RunError};
+use crate::memory::{Limit, Usage};
+use crate::network::{Endpoint, Network};
+use crate::probe::Probes;
 use crate::wakeups::Wakeups;
-
-/// Set in the index of a service that is a scheduler's wake-up, not the end of a transmission.
-const WAKE: u32 = 1 << 31;
 
 /// Events between looks at the stop flag: one may take a millisecond, where a scheduler of 10^5 queues looks at all of them.
 const STOP_EVERY: u64 = 1 << 8;
-
-/// Events between looks at what may end a run besides.
-const FAULT_EVERY: u64 = 1 << 16;
 
 /// Packets that one event sends between looks at the stop flag.
 const SEND_AT_ONCE: usize = 1 << 12;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Wake {
+    /// An application begins.
     Start,
-    Sender,
-    Receiver,
     /// An alarm of an application, by its number.
     Alarm(u32),
     /// A shared arrival process.
@@ -58,8 +53,10 @@ enum Wake {
 pub struct Engine<'a> {
     /// Raised where nobody wants the run any more.
     stop: &'a AtomicBool,
-    /// Something was not sent because of it.
-    cut: bool,
+    /// Why the run ends before its time.
+    halted: Option<RunError>,
+    /// The run ends before the first event from here on.
+    end: Time,
     /// What it moves packets through.
     pub net: Network,
     /// Series, histograms, lists.
@@ -69,20 +66,29 @@ pub struct Engine<'a> {
     heads: Heads,
     agenda: Key,
     timers: BinaryHeap<Reverse<(Key, u32, Wake)>>,
-    /// When each flow of datagrams has its next: apart from timers, most of which are far off.
+    /// When each source of datagrams begins or has its next.
     sources: BinaryHeap<Reverse<(Key, u32)>>,
+    /// Alarms of links.
     services: BinaryHeap<Reverse<(Key, u32)>>,
-    /// Ends of flows that were opened on the way.
+    /// Links make each decision when it is due: lists and traces keep the order of time.
+    eager: bool,
+    /// Ends of connections.
     wakeups: Wakeups,
     outbox: Vec<Segment>,
-    /// What packets under way carry besides.
+    /// Options of packets under way.
     options: Options,
-    /// What ports drop after they had accepted it, until it is booked.
-    dropped: Vec<Dropped>,
+    /// DSCPs of traffic classes.
+    dscp: Vec<u8>,
+    /// What a link has dropped, until it is taken out of the network.
+    gone: Vec<path::Gone>,
     staging: stages::Staging,
     created: u64,
     consumed: u64,
+    /// Values of series taken at intervals, by 64.
+    taken: u64,
     window_open: bool,
+    /// Of its memory.
+    limit: Limit,
     /// What applications have not heard yet: the number of each, and the news.
     news: Vec<(u32, Event)>,
     /// What an application wants.
@@ -98,39 +104,59 @@ const LANES: u32 = 1;
 
 impl<'a> Engine<'a> {
     /// A network at rest, its flows' starts in the timers. `stop` is looked at while it runs.
-    pub fn new(net: Network, probes: Probes, stop: &'a AtomicBool) -> Engine<'a> {
+    pub fn new(
+        net: Network,
+        probes: Probes,
+        classes: &[String],
+        stop: &'a AtomicBool,
+        eager: bool,
+        mut limit: Limit,
+    ) -> Engine<'a> {
+        limit.allow_for(net.step());
         let mut engine = Engine {
+            limit,
             stop,
-            cut: false,
+            halted: None,
+            end: net.window.to + Duration(1),
             heads: Heads::new(LANES as usize + net.lanes.len()),
             agenda: NEVER,
-            timers: BinaryHeap::with_capacity(net.flows.len() + 1),
+            timers: BinaryHeap::new(),
             sources: BinaryHeap::new(),
             services: BinaryHeap::new(),
-            wakeups: Wakeups::default(),
+            eager: eager || probes.watches_ports || probes.watches_drops,
+            wakeups: Wakeups::with_capacity(net.connections.len()),
             window_open: net.window.from == Time::ZERO,
             net,
             probes,
             events: 0,
             outbox: Vec::new(),
             options: Options::default(),
-            dropped: Vec::new(),
+            dscp: classes.iter().map(|class| dscp_of(class)).collect(),
+            gone: Vec::new(),
             staging: stages::Staging::default(),
             created: 0,
             consumed: 0,
+            taken: 0,
             news: Vec::new(),
             calls: Vec::new(),
             notices: Vec::new(),
         };
-        for flow in 0..engine.net.flows.len() as u32 {
+        for (flow, start) in (0u32..).zip(std::mem::take(&mut engine.net.starts)) {
             if engine.is_stopped() {
                 break; // the first look ends it
             }
-            let start = engine.net.starts[flow as usize];
-            engine.set_timer(start, flow, Wake::Start);
+            match engine.net.flows[flow as usize].endpoint {
+                Endpoint::Tcp(index) => {
+                    engine.net.connections[index as usize].ends[End::Client.index()].wake = start;
+                    engine.set_wakeup(flow, index, End::Client, start);
+                }
+                Endpoint::Source(_) => engine.sources.push(Reverse((key(start, Rank::Timer, 0, flow), flow))),
+                Endpoint::Model(application) => engine.set_timer(start, flow, application, Wake::Start),
+                Endpoint::Application => {} // none is open yet
+            }
         }
         engine.start_arrivals();
-        engine.schedule_changes();
+        engine.set_alarms();
         let opens = (!engine.window_open).then_some(engine.net.window.from);
         engine.probes.schedule(opens);
         engine.update_agenda();
@@ -140,21 +166,20 @@ impl<'a> Engine<'a> {
     /// Runs to the end of the window. Apart, so that the loop keeps its registers.
     #[inline(never)]
     pub fn run(&mut self, clock: Option<&AtomicU64>) -> Result<(), RunError> {
-        let end = key(self.net.window.to + Duration(1), Rank::Service, 0, 0);
+        if self.limit.next == 0 {
+            self.weigh(Time::ZERO, 0);
+        }
         self.start_stages();
         loop {
             let next = self.heads.first();
-            if next >= end {
-                if self.cut {
-                    return Err(RunError::Interrupted);
-                }
+            let now = time_of(next);
+            if now >= self.end {
                 break;
             }
             self.events += 1;
             if self.events.is_multiple_of(STOP_EVERY) {
-                self.look_up(time_of(next), clock)?;
+                self.look_up(now, clock);
             }
-            let now = time_of(next);
             if let Some(lane) = lane_of(next) {
                 self.arrival(lane, now);
                 continue;
@@ -166,6 +191,9 @@ impl<'a> Engine<'a> {
             }
             self.update_agenda();
         }
+        if let Some(why) = self.halted.take() {
+            return Err(why);
+        }
         self.finish();
         Ok(())
     }
@@ -173,18 +201,58 @@ impl<'a> Engine<'a> {
     /// Whether the run is to go on. Apart, so that the loop keeps its registers.
     #[cold]
     #[inline(never)]
-    fn look_up(&mut self, now: Time, clock: Option<&AtomicU64>) -> Result<(), RunError> {
-        if self.is_stopped() || self.cut {
-            return Err(RunError::Interrupted);
+    fn look_up(&mut self, now: Time, clock: Option<&AtomicU64>) {
+        if self.is_stopped() {
+            self.halt(RunError::Interrupted);
         }
         if let Some(clock) = clock {
             clock.store(now.seconds().to_bits(), Ordering::Relaxed);
         }
-        if self.events.is_multiple_of(FAULT_EVERY) {
-            self.stage_fault()?;
-            self.trace_fault()?;
+        if self.work() >= self.limit.next {
+            self.weigh(now, 0);
         }
-        Ok(())
+    }
+
+    /// What makes memory grow: events, sent packets, values of series.
+    fn work(&self) -> u64 {
+        self.events + self.created + self.taken
+    }
+
+    /// Sums up the memory that the run uses, and `beside`; ends it above its limit.
+    #[cold]
+    #[inline(never)]
+    fn weigh(&mut self, now: Time, beside: u64) {
+        let mut usage = self.usage();
+        usage.tables += beside;
+        usage.record += self.probes.outgoing_bytes();
+        if !self.limit.allows(usage.total(), self.work(), self.net.parts()) {
+            self.halt(self.limit.error(&usage, now));
+        }
+    }
+
+    /// What the run uses of memory.
+    pub fn usage(&self) -> Usage {
+        let mut usage = self.net.usage();
+        usage.record = self.probes.heap_bytes();
+        let lists = [
+            self.timers.heap_bytes(),
+            self.sources.heap_bytes(),
+            self.services.heap_bytes(),
+            self.wakeups.heap_bytes(),
+            self.outbox.heap_bytes(),
+            self.options.heap_bytes(),
+            self.gone.heap_bytes(),
+            self.staging.messages.heap_bytes(),
+        ];
+        usage.tables += lists.into_iter().sum::<u64>();
+        usage
+    }
+
+    /// The run ends before its next event; the first reason counts.
+    #[cold]
+    fn halt(&mut self, why: impl Into<RunError>) {
+        self.halted.get_or_insert(why.into());
+        self.end = Time::ZERO;
     }
 
     /// Whether somebody has raised the stop flag.
@@ -192,20 +260,25 @@ impl<'a> Engine<'a> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// What one event sends, in pieces, so that a raised flag is heard between two of them; what is left then is not sent, for
-    /// nobody will see the run.
+    /// Sends the outbox in pieces, so that a raised flag is heard between two of them. What is left then is
+    /// not sent.
+    #[cold]
     #[inline(never)]
-    fn send_in_pieces(&mut self, mut send: impl FnMut(&mut Self)) {
-        if self.outbox.len() <= SEND_AT_ONCE {
-            return send(self);
-        }
+    fn send_in_pieces(&mut self, now: Time, mut send: impl FnMut(&mut Self)) {
         let all = std::mem::take(&mut self.outbox);
+        if all.len() >= MOST_AT_ONCE {
+            return self.halt(RunError::Burst { most: MOST_AT_ONCE, seconds: now.seconds() });
+        }
         for piece in all.chunks(SEND_AT_ONCE) {
             if self.is_stopped() {
-                // The loop looks before the next event: what follows from packets that were not sent is nobody's run.
-                self.events |= STOP_EVERY - 1;
-                self.cut = true;
-                return;
+                // What follows from packets that were not sent is no run.
+                return self.halt(RunError::Interrupted);
+            }
+            if self.work() >= self.limit.next {
+                self.weigh(now, all.heap_bytes());
+                if self.halted.is_some() {
+                    return;
+                }
             }
             self.outbox.extend_from_slice(piece);
             send(self);
@@ -215,79 +288,61 @@ impl<'a> Engine<'a> {
     /// Closes every integral at the end of the window.
     fn finish(&mut self) {
         let (end, window) = (self.net.window.to, self.net.window);
-        for port in &mut self.net.ports {
-            match &mut port.queue {
-                Queue::Open => {}
-                Queue::Fifo(q) => {
-                    q.release(end, &window);
-                    if let Some(lengths) = &mut q.lengths {
-                        lengths.advance(q.gate.packets, end, &window);
-                    }
-                }
-                Queue::Events(q) => {
-                    // What still waits has waited since it was accepted; the lazy path knew that at once.
-                    let counters = &mut port.counters;
-                    q.qdisc.for_each(|item| counters.queue_time += window.overlap(item.at, end));
-                    q.note_length(end, &window);
-                }
-            }
-        }
-        for connection in &mut self.net.connections {
-            endpoints::advance(connection, &self.net.profiles[connection.profile as usize], end, &window);
+        self.catch_up_all(end);
+        self.net.ports.iter_mut().for_each(|port| port.link.finish(&window));
+        for index in 0..self.net.connections.len() as u32 {
+            self.advance(index, End::Client, end);
         }
         self.sum_up_all();
     }
 
-    /// Packets made = packets arrived + dropped + still inside, for the network and for each link and direction; and what packets
-    /// carry besides is kept for those that are inside, and for no other.
-    pub fn check_conservation(&self) -> Result<(), String> {
+    /// Packets made = packets arrived + dropped + still inside, for the network and for each link and direction. Options are kept
+    /// for the packets inside, and for no other.
+    pub fn check_conservation(&self) -> Result<(), Invariant> {
         let mut held = vec![0u64; self.net.sides.len()];
         for port in &self.net.ports {
-            if let Queue::Events(q) = &port.queue {
-                held[port.side as usize] += u64::from(q.qdisc.packets());
-            }
+            held[port.side as usize] += u64::from(port.link.undecided());
         }
         let mut inside = self.net.lanes.get(self.net.sides.len()).map_or(0, Lane::len) as u64;
         let mut dropped = 0;
         for (i, side) in self.net.sides.iter().enumerate() {
-            let here = self.net.lanes[i].len() as u64 + held[i];
-            if side.all_offered != side.all_delivered + side.all_dropped + here {
-                return Err(format!(
-                    "side {i} of links: {} packets offered, {} delivered, {} dropped, {here} inside",
-                    side.all_offered, side.all_delivered, side.all_dropped
-                ));
+            let inside_it = self.net.lanes[i].len() as u64 + held[i];
+            if side.all_offered != side.all_delivered + side.all_dropped + inside_it {
+                return Err(Invariant::Side {
+                    side: i,
+                    offered: side.all_offered,
+                    delivered: side.all_delivered,
+                    dropped: side.all_dropped,
+                    inside: inside_it,
+                });
             }
-            inside += here;
+            inside += inside_it;
             dropped += side.all_dropped;
         }
-        let with_stages: u64 = self.net.stages.iter().map(|slot| u64::from(slot.held)).sum();
+        let held: u64 = self.net.stages.iter().map(|slot| u64::from(slot.held)).sum();
         let by_stages: u64 = self.net.stage_counters.iter().map(|stage| stage.all_dropped).sum();
-        if self.created != self.consumed + dropped + by_stages + inside + with_stages {
-            return Err(format!(
-                "network: {} packets sent, {} arrived, {dropped} dropped by links, {by_stages} by stages, {inside} inside, {with_stages} held by stages",
-                self.created, self.consumed
-            ));
+        let (created, consumed) = (self.created, self.consumed);
+        if created != consumed + dropped + by_stages + inside + held {
+            return Err(Invariant::Network { created, consumed, dropped, by_stages, inside, held });
         }
         self.check_bytes()?;
         self.net.check_exposed()?;
         self.check_options()
     }
 
-    /// What packets carry besides is kept for those that are inside, and so is messages between stages.
-    fn check_options(&self) -> Result<(), String> {
-        // Of millions of packets that nobody wrote on there is nothing to check.
+    /// Options and messages between stages are kept for packets inside only.
+    fn check_options(&self) -> Result<(), Invariant> {
+        // Most packets carry nothing: there is nothing to check.
         let carries = |packet: &Packet| packet.place().is_some() || packet.is_of_stage();
         let lanes = self.net.lanes.iter().flat_map(Lane::packets);
         let mut inside: Vec<Packet> = lanes.filter(|packet| carries(packet)).copied().collect();
         for port in &self.net.ports {
-            if let Queue::Events(q) = &port.queue {
-                q.qdisc.for_each(|item| inside.extend(Some(item.packet).filter(carries)));
-            }
+            port.link.for_each(|item| inside.extend(Some(item.packet).filter(carries)));
         }
         for slot in &self.net.stages {
             inside.extend(slot.stage.held().iter().map(|held| held.packet).filter(carries));
         }
-        self.options.check(inside.iter())?;
+        self.options.check(inside.iter()).map_err(Invariant::Options)?;
         self.check_messages(&inside)
     }
 
@@ -313,12 +368,8 @@ impl<'a> Engine<'a> {
         self.heads.set(AGENDA, self.agenda);
     }
 
-    fn set_timer(&mut self, at: Time, flow: u32, wake: Wake) {
-        self.set_timer_as(at, flow, flow, wake);
-    }
-
-    /// The same where `tie` decides on the order among events of one instant, and `whose` says whom the timer wakes.
-    fn set_timer_as(&mut self, at: Time, tie: u32, whose: u32, wake: Wake) {
+    /// Sets a timer of `whose`. Among events of one instant `tie` decides on the order.
+    fn set_timer(&mut self, at: Time, tie: u32, whose: u32, wake: Wake) {
         let key = key(at, Rank::Timer, 0, tie);
         self.timers.push(Reverse((key, whose, wake)));
         self.advance_agenda(key);
@@ -328,6 +379,7 @@ impl<'a> Engine<'a> {
     #[cold]
     #[inline(never)]
     fn probe(&mut self, now: Time) {
+        self.catch_up_all(now);
         if self.probes.take_window(now) {
             self.window_open = true;
             self.net.senders_before = self.net.senders(now, true);
@@ -337,15 +389,15 @@ impl<'a> Engine<'a> {
                 conex.before = exposed.into_iter().map(|sums| sums.tally).collect();
             }
             for flow in 0..self.net.flows.len() {
-                self.net.counters[flow].received_before = self.net.received(flow);
+                self.net.counters[flow].received_before = self.net.received(flow as u32);
             }
-            for port in &mut self.net.ports {
-                if let Queue::Events(q) = &mut port.queue {
-                    q.open_window();
-                }
-            }
+            self.net.ports.iter_mut().for_each(|port| port.link.open_window());
         }
         self.probes.look(now, &mut self.net);
+        self.taken += self.probes.timed.len() as u64 / 64;
+        if self.work() >= self.limit.next {
+            self.weigh(now, 0);
+        }
     }
 }
 
@@ -353,6 +405,7 @@ impl<'a> Engine<'a> {
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
+    use evenflow_base::Time;
     use evenflow_scenario::Scenario;
     use evenflow_transport::Segment;
 
@@ -375,15 +428,15 @@ path = ["all"]
 traffic = { kind = "upload", size = "500 kB" }
 "#;
         let scenario = Scenario::from_toml(text).unwrap_or_else(|e| panic!("{e}"));
-        for event_path in [false, true] {
+        for eager in [false, true] {
             let stop = AtomicBool::new(false);
-            let options = Options { event_path, ..Options::default() };
+            let options = Options { eager, ..Options::default() };
             let mut engine = crate::build::build(&scenario, 1, options, &stop).expect("nobody stops it");
             engine.run(None).expect("it runs to its end");
             engine.check_conservation().expect("nothing is lost");
             assert_eq!(engine.created, engine.consumed + dropped(&engine), "packets are left");
             assert!(dropped(&engine) > 100);
-            assert_eq!(engine.options.len(), 0, "event path: {event_path}");
+            assert_eq!(engine.options.len(), 0, "eager: {eager}");
         }
     }
 
@@ -398,7 +451,9 @@ groups.g = { users = 3, path = ["l"], traffic = { kind = "bulk" } }
     fn a_raised_flag_is_heard_while_building_between_events_and_within_one() {
         let scenario = Scenario::from_toml(BULK).unwrap_or_else(|e| panic!("{e}"));
         let stop = AtomicBool::new(true);
-        let net = crate::build::build(&scenario, 1, Options::default(), &stop).expect_err("it is stopped");
+        let (why, net) =
+            crate::build::build(&scenario, 1, Options::default(), &stop).expect_err("it is stopped");
+        assert_eq!(why, crate::RunError::Interrupted);
         assert_eq!((net.ports.len(), net.flows.len(), net.flows.capacity()), (0, 0, 0));
         stop.store(false, Ordering::Relaxed);
         let mut engine =
@@ -411,13 +466,13 @@ groups.g = { users = 3, path = ["l"], traffic = { kind = "bulk" } }
         let segment = Segment { seq: 0, payload: 0, stamp: 0, flags: 0, ip: 0, again: false };
         let (mut pieces, mut sent) = (0, 0);
         engine.outbox = vec![segment; 3 * super::SEND_AT_ONCE - 1];
-        engine.send_in_pieces(|engine| {
+        engine.send_in_pieces(Time::ZERO, |engine| {
             sent += std::mem::take(&mut engine.outbox).len();
             pieces += 1;
         });
         assert_eq!((pieces, sent), (3, 3 * super::SEND_AT_ONCE - 1));
         engine.outbox = vec![segment; 5 * super::SEND_AT_ONCE];
-        engine.send_in_pieces(|engine| {
+        engine.send_in_pieces(Time::ZERO, |engine| {
             engine.outbox.clear();
             pieces += 1;
             stop.store(pieces == 5, Ordering::Relaxed);

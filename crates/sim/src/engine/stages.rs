@@ -3,15 +3,13 @@
 use std::cmp::Reverse;
 
 use evenflow_base::schema::Way;
-use evenflow_base::{Packet, Reason, Time};
+use evenflow_base::{Heap, Packet, Reason, Time};
 use evenflow_queue::Setting as QueueSetting;
 use evenflow_stage::{Act, Cx, HeldPacket, Message, Own, Pass, RoundTrip, Setting, Whose};
 
 use super::{Engine, Wake};
-use crate::RunError;
 use crate::events::{Key, Rank, key, time_of};
-use crate::network::{BACK, PEER, STAGE_INDEX};
-use crate::port::Queue;
+use crate::faults::{Invariant, RunError, StageFault};
 use crate::probe::Happening;
 use crate::trace::{Action, Place, STAGES};
 
@@ -30,6 +28,11 @@ pub(super) struct Messages {
 }
 
 impl Messages {
+    /// Bytes on the heap; what messages own there is not in it.
+    pub(super) fn heap_bytes(&self) -> u64 {
+        self.places.heap_bytes() + self.free.heap_bytes()
+    }
+
     fn keep(&mut self, message: Option<Message>) -> u32 {
         let Some(message) = message else { return EMPTY };
         match self.free.pop() {
@@ -65,8 +68,6 @@ pub(super) struct Staging {
     pub(super) messages: Messages,
     /// How many stages are at work for each other at this instant.
     depth: u32,
-    /// Why the run must end.
-    fault: Option<String>,
 }
 
 /// In the key of a stage's alarm: behind the timers of flows of the same instant.
@@ -100,44 +101,33 @@ impl Engine<'_> {
 
     /// A packet meets a stage. Says whether it goes on.
     #[inline(never)]
-    pub(super) fn pass(&mut self, entry: u32, packet: &mut Packet, now: Time) -> bool {
-        if entry & PEER != 0 {
-            if entry & BACK != 0 {
-                self.tap(entry, packet, now);
-                return true;
-            }
-            self.deliver_message(entry & STAGE_INDEX, packet, now);
-            return false;
-        }
-        let round_trip = match self.net.stages[(entry & STAGE_INDEX) as usize].round_trips {
+    pub(super) fn pass(&mut self, index: u32, way: Way, packet: &mut Packet, now: Time) -> bool {
+        let round_trip = match self.net.stages[index as usize].round_trips {
             true => self.net.round_trip(packet.flow),
             false => RoundTrip::default(),
         };
         let info = &self.net.flows[packet.flow as usize];
-        let slot = &mut self.net.stages[(entry & STAGE_INDEX) as usize];
+        let slot = &mut self.net.stages[index as usize];
         let flow = u64::from(self.net.slots.id(packet.flow));
         let whose = Whose { user: info.host, flow, class: packet.class, slot: info.tie };
         let (options, acts) = (&mut self.options, &mut self.staging.acts);
-        let (pass, way) = if entry & BACK == 0 {
-            let mut cx = Cx::new(now, whose, Way::Forward, &mut slot.stream, options, acts);
-            cx.round_trip = round_trip;
-            (slot.stage.forward(packet, &mut cx), Way::Forward)
-        } else {
-            let mut cx = Cx::new(now, whose, Way::Backward, &mut slot.stream, options, acts);
-            (slot.stage.backward(packet, &mut cx), Way::Backward)
+        let mut cx = Cx::new(now, whose, way, &mut slot.stream, options, acts);
+        let pass = match way {
+            Way::Forward => {
+                cx.round_trip = round_trip;
+                slot.stage.forward(packet, &mut cx)
+            }
+            Way::Backward => slot.stage.backward(packet, &mut cx),
         };
         if self.probes.watches_stages {
             let observe = |name: &str| slot.stage.observe(name, now);
             self.probes.at_stage(slot.spec, slot.copy, observe, now);
-            self.trace_stage(entry & STAGE_INDEX, pass, packet, now);
+            self.trace_stage(index, pass, packet, now);
         }
-        let slot = &mut self.net.stages[(entry & STAGE_INDEX) as usize];
         if pass != Pass::On || !self.staging.acts.is_empty() {
-            return self.decided(entry & STAGE_INDEX, pass, way, packet, now);
+            return self.decided(index, pass, way, packet, now);
         }
-        let passed = &mut slot.passed[way as usize];
-        passed.0 += u64::from(self.window_open);
-        passed.1 += u64::from(packet.size) * u64::from(self.window_open);
+        self.note_passed(index, way, packet);
         true
     }
 
@@ -263,12 +253,7 @@ impl Engine<'_> {
 
     #[cold]
     fn endless(&mut self, index: u32, now: Time) {
-        let name = self.name_of(index);
-        let fault = format!(
-            "stages.{name} is woken, or answered by its peer, without end at {} s: time does not pass between",
-            now.seconds()
-        );
-        self.staging.fault.get_or_insert(fault);
+        self.halt(StageFault::Endless { stage: self.name_of(index).to_owned(), seconds: now.seconds() });
     }
 
     /// A stage sends a packet of its own. Where there is no way to where it is meant to go, nothing is sent.
@@ -293,11 +278,7 @@ impl Engine<'_> {
     fn release(&mut self, index: u32, mut held: HeldPacket, now: Time) {
         let slot = &mut self.net.stages[index as usize];
         let Some(rest) = slot.held.checked_sub(1) else {
-            let name = self.name_of(index);
-            self.staging
-                .fault
-                .get_or_insert(format!("stages.{name} sends on a packet that it does not hold"));
-            return;
+            return self.halt(StageFault::NotHeld { stage: self.name_of(index).to_owned() });
         };
         slot.held = rest;
         self.note_passed(index, held.way, &held.packet);
@@ -311,14 +292,10 @@ impl Engine<'_> {
     fn reconfigure(&mut self, index: u32, setting: Setting, now: Time) {
         for i in 0..self.net.stages[index as usize].controls.len() {
             let port = self.net.stages[index as usize].controls[i];
-            let Queue::Events(q) = &self.net.ports[port as usize].queue else { continue };
             let set = match setting {
                 Setting::Rate(rate) => QueueSetting::LinkRate(rate),
                 Setting::Share(flow, class, share) => {
-                    let key = q.select.key_of(flow, class, &self.net.slots);
-                    if !q.qdisc.has(key) {
-                        continue;
-                    }
+                    let key = self.net.ports[port as usize].select.key_of(flow, class, &self.net.slots);
                     QueueSetting::Share(key, share)
                 }
             };
@@ -327,7 +304,7 @@ impl Engine<'_> {
     }
 
     /// A packet of a stage's own has reached its peer.
-    fn deliver_message(&mut self, index: u32, packet: &mut Packet, now: Time) {
+    pub(super) fn deliver_message(&mut self, index: u32, packet: &mut Packet, now: Time) {
         let message = self.end_own(packet);
         let whose = self.whose(packet.flow);
         let slot = &mut self.net.stages[index as usize];
@@ -361,33 +338,23 @@ impl Engine<'_> {
         &self.net.stage_counters[spec as usize].name
     }
 
-    /// Whether a stage has made the run senseless.
-    pub(super) fn stage_fault(&self) -> Result<(), RunError> {
-        self.staging.fault.as_ref().map_or(Ok(()), |fault| Err(RunError::Stage(fault.clone())))
-    }
-
     /// Messages between stages are kept for packets `inside`, and for no other.
-    pub(super) fn check_messages(&self, inside: &[Packet]) -> Result<(), String> {
+    pub(super) fn check_messages(&self, inside: &[Packet]) -> Result<(), Invariant> {
         let under_way = inside.iter().filter(|packet| packet.is_of_stage() && packet.stamp != EMPTY).count();
         let kept = self.staging.messages.len();
-        if kept == under_way { Ok(()) } else { Err(format!("messages: {kept} kept, {under_way} under way")) }
+        if kept == under_way { Ok(()) } else { Err(Invariant::Messages { kept, under_way }) }
     }
 
     /// What must be true of stages at the end of a run.
     pub fn check_stages(&self) -> Result<(), RunError> {
-        self.stage_fault()?;
         for (index, slot) in self.net.stages.iter().enumerate() {
             let (held, own) = (slot.held, slot.stage.held().len());
-            let name = self.name_of(index as u32);
             if held as usize != own {
-                let fault =
-                    format!("stages.{name} holds {own} packets by its own count, {held} by the engine's");
-                return Err(RunError::Invariant(fault));
+                return Err(Invariant::Held { stage: index, own, held }.into());
             }
             if held > 0 && slot.wake == Time::NEVER {
-                return Err(RunError::Stage(format!(
-                    "stages.{name} holds {held} packets for ever: it has asked for no wake-up at which it could send them on"
-                )));
+                let stage = self.name_of(index as u32).to_owned();
+                return Err(StageFault::HeldForever { stage, held }.into());
             }
         }
         Ok(())

@@ -1,20 +1,22 @@
 //! What happens to packets of traced flows, as it happens.
 
-use evenflow_base::{Packet, Reason, Time};
+use evenflow_base::{Options, Packet, Reason, Time};
 
 use super::Engine;
 use crate::RunError;
-use crate::network::STAGE_INDEX;
+use crate::network::{Flow, Hop};
+use crate::probe::Probes;
+use crate::slots::Slots;
 use crate::trace::{Action, Place};
 
 impl Engine<'_> {
     /// A packet meets a tap on its way.
     #[cold]
-    pub(super) fn tap(&mut self, entry: u32, packet: &Packet, now: Time) {
-        match entry & STAGE_INDEX {
-            0 => self.trace(Place::END, Action::Send, None, packet, now),
-            1 => self.trace(Place::END, Action::Receive, None, packet, now),
-            port => self.trace_at_port(port - 2, Action::Arrive, None, packet, now),
+    pub(super) fn tap(&mut self, hop: Hop, packet: &Packet, now: Time) {
+        match hop {
+            Hop::TapPort(port) => self.trace_at_port(port, Action::Arrive, None, packet, now),
+            Hop::TapReceive => self.trace(Place::END, Action::Receive, None, packet, now),
+            _ => self.trace(Place::END, Action::Send, None, packet, now),
         }
     }
 
@@ -32,9 +34,7 @@ impl Engine<'_> {
         self.trace(Place { component: port.side, copy: port.copy }, action, reason, packet, now);
     }
 
-    /// Something happens to a packet: a row, if its flow is traced. Packets that stages have made are no flow's.
-    #[cold]
-    #[inline(never)]
+    /// See [`trace`].
     pub(super) fn trace(
         &mut self,
         place: Place,
@@ -43,23 +43,37 @@ impl Engine<'_> {
         packet: &Packet,
         now: Time,
     ) {
-        let Some(trace) = &mut self.probes.trace else { return };
-        let opened = packet.flow >= self.net.slots.first();
-        let chosen = match opened {
-            true => &trace.hosts[self.net.flows[packet.flow as usize].host as usize],
-            false => &trace.flows[packet.flow as usize],
-        };
-        if *chosen && !packet.is_of_stage() {
-            trace.add(now, self.net.slots.id(packet.flow), place, action, reason, packet, &self.options);
+        let (flows, slots) = (&self.net.flows, &self.net.slots);
+        let added = trace(&mut self.probes, flows, slots, &self.options, place, action, reason, packet, now);
+        if let Err(why) = added {
+            self.halt(why);
         }
     }
+}
 
-    /// Whether the trace has grown too long.
-    pub fn trace_fault(&self) -> Result<(), RunError> {
-        self.probes
-            .trace
-            .as_ref()
-            .and_then(|trace| trace.fault())
-            .map_or(Ok(()), |why| Err(RunError::Trace(why)))
+/// Something happens to a packet: a row, if its flow is traced. Packets that stages have made are no flow's.
+#[cold]
+#[inline(never)]
+#[expect(clippy::too_many_arguments, reason = "a row has many columns")]
+pub(super) fn trace(
+    probes: &mut Probes,
+    flows: &[Flow],
+    slots: &Slots,
+    options: &Options,
+    place: Place,
+    action: Action,
+    reason: Option<Reason>,
+    packet: &Packet,
+    now: Time,
+) -> Result<(), RunError> {
+    let Some(trace) = &mut probes.trace else { return Ok(()) };
+    let opened = packet.flow >= slots.first();
+    let chosen = match opened {
+        true => &trace.hosts[flows[packet.flow as usize].host as usize],
+        false => &trace.flows[packet.flow as usize],
+    };
+    match *chosen && !packet.is_of_stage() {
+        true => trace.add(now, slots.id(packet.flow), place, action, reason, packet, options),
+        false => Ok(()),
     }
 }

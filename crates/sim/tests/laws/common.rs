@@ -17,10 +17,10 @@ pub fn run(text: &str, seed: u64) -> Run {
     run_by(text, seed, false)
 }
 
-/// The same, on the event path where `events` says so.
+/// The same, with eager service where `events` says so.
 pub fn run_by(text: &str, seed: u64, events: bool) -> Run {
     let scenario = Scenario::from_toml(text).unwrap_or_else(|e| panic!("{e}\nin\n{text}"));
-    let options = Options { event_path: events, ..Options::default() };
+    let options = Options { eager: events, ..Options::default() };
     let outcome = evenflow_sim::run(&scenario, seed, options, &AtomicBool::new(false))
         .unwrap_or_else(|e| panic!("{e}\nin\n{text}"));
     Run::of(outcome)

@@ -233,17 +233,13 @@ fn every_kind_gives_one_record_on_both_paths_folded_or_not() {
         for end in ["close", "abort"] {
             let text = everything(queue, end);
             let run = by(&text, Options::default());
-            for (event_path, unfolded) in [(true, false), (false, true), (true, true)] {
-                let other = by(&text, Options { event_path, unfolded, ..Options::default() });
+            for (eager, unfolded) in [(true, false), (false, true), (true, true)] {
+                let other = by(&text, Options { eager, unfolded, ..Options::default() });
                 for part in ["groups", "links"] {
                     for (name, one) in run.value(part).as_object().into_iter().flatten() {
                         for (field, value) in one.as_object().into_iter().flatten() {
                             let at = format!("{part}.{name}.{field}");
-                            assert_eq!(
-                                value,
-                                other.value(&at),
-                                "{queue}, {end}, {event_path}, {unfolded}: {at}"
-                            );
+                            assert_eq!(value, other.value(&at), "{queue}, {end}, {eager}, {unfolded}: {at}");
                         }
                     }
                 }

@@ -1,4 +1,4 @@
-//! The lazy path and the event path are two computations of one physics.
+//! Lazy and eager service are two computations of one physics.
 
 use crate::common::{Run, run, run_by};
 
@@ -188,7 +188,7 @@ fn same(text: &str, seed: u64, what: &str) -> Run {
         assert_eq!(lazy.value(part), events.value(part), "{what}, seed {seed}: {part}");
     }
     assert_eq!(lazy.outcome.record_hash, events.outcome.record_hash, "{what}, seed {seed}");
-    assert!(lazy.number("events") < events.number("events"), "{what}: the event path was not taken");
+    assert!(lazy.number("events") < events.number("events"), "{what}: service was not eager");
     assert_eq!(lazy.number("packet_hops"), events.number("packet_hops"), "{what}");
     lazy
 }

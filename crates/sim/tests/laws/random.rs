@@ -579,8 +579,8 @@ fn whatever_acts_runs_and_has_one_record() {
         let text = dice.with_acting_stages();
         let Ok(scenario) = Scenario::from_toml(&text) else { continue };
         run += 1;
-        let hash = |event_path, unfolded| {
-            let options = Options { event_path, unfolded, ..Options::default() };
+        let hash = |eager, unfolded| {
+            let options = Options { eager, unfolded, ..Options::default() };
             let outcome = evenflow_sim::run(&scenario, n, options, &AtomicBool::new(false));
             outcome.map(|outcome| outcome.record_hash).unwrap_or_else(|e| {
                 let sentence = e.to_string();
@@ -589,7 +589,7 @@ fn whatever_acts_runs_and_has_one_record() {
             })
         };
         let lazy = hash(false, false);
-        assert_eq!(lazy, hash(true, false), "the event path of\n{text}");
+        assert_eq!(lazy, hash(true, false), "eager service of\n{text}");
         assert_eq!(lazy, hash(false, true), "unfolded:\n{text}");
     }
     assert!(run * 3 > all, "{run} of {all} scenarios are valid");

@@ -228,7 +228,7 @@ fn what_is_kept_follows_who_is_active() {
 fn refused(text: &str) -> String {
     let scenario = Scenario::from_toml(text).unwrap_or_else(|e| panic!("{e}"));
     match evenflow_sim::run(&scenario, 1, Options::default(), &AtomicBool::new(false)) {
-        Err(RunError::Stage(sentence)) => sentence,
+        Err(RunError::Stage(fault)) => fault.to_string(),
         other => panic!("{:?}", other.map(|outcome| outcome.record_hash)),
     }
 }
@@ -514,7 +514,7 @@ proptest! {
         prop_assert!(plain.is_ok(), "{:?}\n{}", plain, text);
         for options in [
             Options { unfolded: true, ..Options::default() },
-            Options { event_path: true, ..Options::default() },
+            Options { eager: true, ..Options::default() },
         ] {
             prop_assert_eq!(&plain, &hash(&text, options), "{:?}:\n{}", options, text);
         }

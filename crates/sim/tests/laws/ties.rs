@@ -123,7 +123,7 @@ proptest! {
         let unfolded = hash(&text, Options { unfolded: true, ..Options::default() });
         prop_assert_eq!(&plain, &unfolded, "folded and not differ:\n{}", text);
         for unfolded in [false, true] {
-            let events = hash(&text, Options { event_path: true, unfolded, ..Options::default() });
+            let events = hash(&text, Options { eager: true, unfolded, ..Options::default() });
             prop_assert_eq!(&plain, &events, "lazy and by events differ, unfolded: {}\n{}", unfolded, text);
         }
     }

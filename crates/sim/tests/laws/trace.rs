@@ -117,9 +117,9 @@ groups.short = {{ users = 1, path = ["access", "core", "last"], traffic = {{ kin
 
 const ALL: &str = r#"record.trace = ["groups.bulk", "groups.noise", "groups.short"]"#;
 
-fn by(text: &str, event_path: bool, unfolded: bool) -> Outcome {
+fn by(text: &str, eager: bool, unfolded: bool) -> Outcome {
     let scenario = Scenario::from_toml(text).unwrap_or_else(|e| panic!("{e}"));
-    let options = Options { event_path, unfolded, ..Options::default() };
+    let options = Options { eager, unfolded, ..Options::default() };
     evenflow_sim::run(&scenario, 3, options, &AtomicBool::new(false)).unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -139,7 +139,7 @@ fn a_trace_moves_nothing() {
         for (plain, traced) in plain.iter().zip(&traced) {
             assert_eq!(numbers(plain), numbers(traced));
         }
-        assert_eq!(traced[0].record_hash, traced[1].record_hash, "the event path");
+        assert_eq!(traced[0].record_hash, traced[1].record_hash, "eager service");
         assert_eq!(traced[0].record_hash, traced[2].record_hash, "unfolded");
         assert!(plain[0].columns.is_empty());
     }

@@ -1,6 +1,6 @@
 //! Throughput of the last chunk, believed the more the fuller the buffer is (Ben Ameur et al. 2016, equation 5).
 
-use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Values};
+use evenflow_base::schema::{Mechanism, Problem, Room, Values};
 
 use super::{Known, Rule, harmonic_mean};
 
@@ -13,6 +13,19 @@ pub struct AggressiveRate {
     window: usize,
 }
 
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Given {
+        /// By which share a full buffer raises the throughput (σ).
+        aggressiveness: f64 = Number, Text("0.2"), Range::NOT_NEGATIVE
+            => source: "Ben Ameur et al. 2016, section 4.1";
+        /// Chunks over whose throughputs the harmonic mean is taken.
+        window: Option<usize> = Integer, Absent("the last chunk"), Range::between(1.0, 1000.0)
+            => source: "Ben Ameur et al. 2016, section 4.1 (the last chunk)";
+    }
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "aggressive-rate",
@@ -22,24 +35,7 @@ pub static TABLE: Mechanism = Mechanism {
     doc: "The highest level within the throughput of the last chunk, or the harmonic mean of the last ones, times one and a share of the aggressiveness: the share of the \
           buffer that is filled.",
     source: "Ben Ameur et al. 2016, equation 5",
-    params: &[
-        Param {
-            name: "aggressiveness",
-            ty: Type::Number,
-            default: Fallback::Text("0.2"),
-            range: Range::NOT_NEGATIVE,
-            source: "Ben Ameur et al. 2016, section 4.1",
-            doc: "By which share a full buffer raises the throughput (σ).",
-        },
-        Param {
-            name: "window",
-            ty: Type::Integer,
-            default: Fallback::Absent("the last chunk"),
-            range: Range { min: 1.0, closed: true, max: 1000.0 },
-            source: "Ben Ameur et al. 2016, section 4.1 (the last chunk)",
-            doc: "Chunks over whose throughputs the harmonic mean is taken.",
-        },
-    ],
+    params: Given::PARAMS,
     observables: &[],
     counters: &[],
     deviations: &[],
@@ -54,8 +50,8 @@ impl Rule for AggressiveRate {
     const TABLE: &'static Mechanism = &TABLE;
 
     fn build(values: &Values) -> Result<Self, Vec<Problem>> {
-        let window = values.maybe("window").unwrap_or(1.0) as usize;
-        Ok(AggressiveRate { aggressiveness: values.number("aggressiveness"), window })
+        let Given { aggressiveness, window } = Given::read(values);
+        Ok(AggressiveRate { aggressiveness, window: window.unwrap_or(1) })
     }
 
     fn choose(&mut self, known: &Known) -> usize {

@@ -1,6 +1,6 @@
 //! BBA-0: a level by the buffer alone (Huang et al. 2014, section 4).
 
-use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Values};
+use evenflow_base::schema::{Mechanism, Problem, Room, Values};
 
 use super::{Known, Ladder, Rule};
 
@@ -17,6 +17,19 @@ pub struct Bba0 {
 const RESERVOIR: f64 = 90.0 / 240.0;
 const CUSHION: f64 = 126.0 / 240.0;
 
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Given {
+        /// Seconds of video over which the level rises from the lowest to the highest.
+        cushion: Option<f64> = Duration, Absent("52.5 % of the buffer"), Range::POSITIVE
+            => source: "Huang et al. 2014, section 4: 126 of 240 s";
+        /// Seconds of video below which the lowest level is asked for.
+        reservoir: Option<f64> = Duration, Absent("37.5 % of the buffer"), Range::NOT_NEGATIVE
+            => source: "Huang et al. 2014, section 4: 90 of 240 s";
+    }
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "bba-0",
@@ -26,24 +39,7 @@ pub static TABLE: Mechanism = Mechanism {
     doc: "A line from the lowest level at the end of the reservoir to the highest at the end of the cushion; the level changes when the \
           line passes the next one above or below.",
     source: "Huang et al. 2014, section 4 and algorithm 1",
-    params: &[
-        Param {
-            name: "cushion",
-            ty: Type::Duration,
-            default: Fallback::Absent("52.5 % of the buffer"),
-            range: Range::POSITIVE,
-            source: "Huang et al. 2014, section 4: 126 of 240 s",
-            doc: "Seconds of video over which the level rises from the lowest to the highest.",
-        },
-        Param {
-            name: "reservoir",
-            ty: Type::Duration,
-            default: Fallback::Absent("37.5 % of the buffer"),
-            range: Range::NOT_NEGATIVE,
-            source: "Huang et al. 2014, section 4: 90 of 240 s",
-            doc: "Seconds of video below which the lowest level is asked for.",
-        },
-    ],
+    params: Given::PARAMS,
     observables: &[],
     counters: &[],
     deviations: &[],
@@ -60,7 +56,8 @@ impl Rule for Bba0 {
     const TABLE: &'static Mechanism = &TABLE;
 
     fn build(values: &Values) -> Result<Self, Vec<Problem>> {
-        Ok(Bba0 { reservoir: values.maybe("reservoir"), cushion: values.maybe("cushion") })
+        let Given { reservoir, cushion } = Given::read(values);
+        Ok(Bba0 { reservoir, cushion })
     }
 
     // Algorithm 1.

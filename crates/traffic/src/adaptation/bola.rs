@@ -3,7 +3,7 @@
 //!
 //! Not here: BOLA-O and BOLA-U (no oscillations), abandoned chunks, the placeholder buffer with which dash.js starts and seeks.
 
-use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Values};
+use evenflow_base::schema::{Mechanism, Problem, Room, Values};
 
 use super::{Known, Ladder, Rule};
 
@@ -14,25 +14,17 @@ pub struct Bola {
     target: f64,
 }
 
-/// The buffer at which the lowest level is left, about.
-pub(super) const MINIMUM: Param = Param {
-    name: "minimum_buffer",
-    ty: Type::Duration,
-    default: Fallback::Text("10 s"),
-    range: Range::POSITIVE,
-    source: "dash.js, BolaRule: MINIMUM_BUFFER_S",
-    doc: "Seconds of video below which the lowest level is asked for.",
-};
-
-/// The buffer at which the highest level is reached, about.
-pub(super) const TARGET: Param = Param {
-    name: "target_buffer",
-    ty: Type::Duration,
-    default: Fallback::Text("30 s"),
-    range: Range::POSITIVE,
-    source: "dash.js, bufferTimeAtTopQuality",
-    doc: "Seconds of video at which the highest level is as good as none.",
-};
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Copy, Debug)]
+    pub(super) struct Given {
+        /// Buffer below which the lowest level is requested.
+        minimum_buffer: f64 = Duration, Text("10 s"), Range::POSITIVE
+            => source: "dash.js, BolaRule: MINIMUM_BUFFER_S";
+        /// Buffer at which the highest level is as good as none.
+        target_buffer: f64 = Duration, Text("30 s"), Range::POSITIVE => source: "dash.js, bufferTimeAtTopQuality";
+    }
+}
 
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
@@ -43,7 +35,7 @@ pub static TABLE: Mechanism = Mechanism {
     doc: "The level whose utility, weighed against what the buffer holds, is largest per bit: a trade of quality against the risk of \
           a stall that needs no throughput.",
     source: "Spiteri et al. 2016, equation 8, with V and γ p from two buffer levels as dash.js has them",
-    params: &[MINIMUM, TARGET],
+    params: Given::PARAMS,
     observables: &[],
     counters: &[],
     deviations: &[],
@@ -87,7 +79,7 @@ impl Rule for Bola {
     const TABLE: &'static Mechanism = &TABLE;
 
     fn build(values: &Values) -> Result<Self, Vec<Problem>> {
-        let (minimum, target) = (values.number("minimum_buffer"), values.number("target_buffer"));
+        let Given { minimum_buffer: minimum, target_buffer: target } = Given::read(values);
         let problems = check(minimum, target);
         if problems.is_empty() { Ok(Bola::between(minimum, target)) } else { Err(problems) }
     }

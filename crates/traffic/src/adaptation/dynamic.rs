@@ -2,7 +2,7 @@
 //!
 //! Not here: the insufficient-buffer, switch-history and abandon rules, which dash.js runs beside it.
 
-use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Values};
+use evenflow_base::schema::{Mechanism, Problem, Room, Values};
 
 use super::bola::{self, Bola};
 use super::{Known, Rule, harmonic_mean, rate};
@@ -18,6 +18,19 @@ pub struct Dynamic {
     by_buffer: bool,
 }
 
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Copy, Debug)]
+    pub(super) struct Given {
+        ..bola: bola::Given;
+        ..rate: rate::Given;
+        /// Share of the throughput that is used.
+        safety: f64 = Number, Text("0.9"), Range::up_to(1.0) => source: "dash.js, bandwidthSafetyFactor";
+        /// Buffer above which BOLA decides.
+        stable_buffer: f64 = Duration, Text("12 s"), Range::POSITIVE => source: "dash.js, stableBufferTime";
+    }
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "dynamic",
@@ -27,27 +40,7 @@ pub static TABLE: Mechanism = Mechanism {
     doc: "Chooses by BOLA from the moment the buffer holds more than stable_buffer, until it holds no more than half of it; else \
           by the harmonic mean of the throughput, times a safety factor.",
     source: "Spiteri, Sitaraman and Sparacio 2018, section 4; dash.js, AbrController (dynamic strategy)",
-    params: &[
-        bola::MINIMUM,
-        Param {
-            name: "safety",
-            ty: Type::Number,
-            default: Fallback::Text("0.9"),
-            range: Range { min: 0.0, closed: false, max: 1.0 },
-            source: "dash.js, bandwidthSafetyFactor",
-            doc: "Share of the throughput that is counted on.",
-        },
-        Param {
-            name: "stable_buffer",
-            ty: Type::Duration,
-            default: Fallback::Text("12 s"),
-            range: Range::POSITIVE,
-            source: "dash.js, stableBufferTime",
-            doc: "Seconds of video above which the buffer decides.",
-        },
-        bola::TARGET,
-        rate::WINDOW,
-    ],
+    params: Given::PARAMS,
     observables: &[],
     counters: &[],
     deviations: &[],
@@ -57,16 +50,17 @@ impl Rule for Dynamic {
     const TABLE: &'static Mechanism = &TABLE;
 
     fn build(values: &Values) -> Result<Self, Vec<Problem>> {
-        let (minimum, target) = (values.number("minimum_buffer"), values.number("target_buffer"));
+        let Given { bola, rate, stable_buffer: stable, safety } = Given::read(values);
+        let (minimum, target) = (bola.minimum_buffer, bola.target_buffer);
         let problems = bola::check(minimum, target);
         if !problems.is_empty() {
             return Err(problems);
         }
         Ok(Dynamic {
             bola: Bola::between(minimum, target),
-            stable: values.number("stable_buffer"),
-            safety: values.number("safety"),
-            window: values.number("window") as usize,
+            stable,
+            safety,
+            window: rate.window,
             by_buffer: false,
         })
     }

@@ -11,6 +11,7 @@ mod dynamic;
 mod mpc;
 mod rate;
 
+use evenflow_base::Heap;
 use evenflow_base::schema::{Mechanism, Problem, Values};
 
 pub use aggressive_rate::AggressiveRate;
@@ -32,6 +33,12 @@ pub struct Ladder {
 }
 
 impl Ladder {
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> u64 {
+        let sizes = |rows: &Vec<Vec<f64>>| rows.heap_bytes() + rows.iter().map(Heap::heap_bytes).sum::<u64>();
+        self.levels.heap_bytes() + self.sizes.as_ref().map_or(0, sizes)
+    }
+
     /// A ladder of `levels` bit/s in chunks of `chunk` seconds; `sizes` are bytes by chunk and level.
     ///
     /// # Errors

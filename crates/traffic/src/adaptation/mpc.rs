@@ -6,7 +6,7 @@
 //! so far ([`Planner::most`]), and those of one level all along are looked at first: of the 3,906 steps to all plans for five levels and
 //! five chunks some ninety are made.
 
-use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Values};
+use evenflow_base::schema::{Mechanism, Problem, Room, Values};
 
 use super::{Known, Rule, harmonic_mean, rate};
 
@@ -21,34 +21,21 @@ struct Planner {
     stalling: f64,
 }
 
-const HORIZON: Param = Param {
-    name: "horizon",
-    ty: Type::Integer,
-    default: Fallback::Text("5"),
-    range: Range { min: 1.0, closed: true, max: 8.0 },
-    source: "Yin et al. 2015, section 7.1",
-    doc: "How many chunks are planned ahead.",
-};
-
-const STALL_PENALTY: Param = Param {
-    name: "stall_penalty",
-    ty: Type::Number,
-    default: Fallback::Text("3000"),
-    range: Range::NOT_NEGATIVE,
-    source: "Yin et al. 2015, section 7.1: \"balanced\"",
-    doc: "What a second of stall costs, in kbit/s of quality (μ).",
-};
-
-const SWITCH_PENALTY: Param = Param {
-    name: "switch_penalty",
-    ty: Type::Number,
-    default: Fallback::Text("1"),
-    range: Range::NOT_NEGATIVE,
-    source: "Yin et al. 2015, section 7.1: \"balanced\"",
-    doc: "What a switch costs, per kbit/s between the levels (λ).",
-};
-
-const PARAMS: &[Param] = &[HORIZON, STALL_PENALTY, SWITCH_PENALTY, rate::WINDOW];
+params! {
+    /// The parameters of both rules.
+    #[derive(Clone, Copy, Debug)]
+    pub(super) struct Given {
+        ..rate: rate::Given;
+        /// Chunks that are planned ahead.
+        horizon: usize = Integer, Text("5"), Range::between(1.0, 8.0) => source: "Yin et al. 2015, section 7.1";
+        /// Cost of a second of stall, in kbit/s of quality (μ).
+        stall_penalty: f64 = Number, Text("3000"), Range::NOT_NEGATIVE
+            => source: "Yin et al. 2015, section 7.1: \"balanced\"";
+        /// Cost of a switch per kbit/s between the levels (λ).
+        switch_penalty: f64 = Number, Text("1"), Range::NOT_NEGATIVE
+            => source: "Yin et al. 2015, section 7.1: \"balanced\"";
+    }
+}
 
 /// Table of the plain rule.
 pub static MPC: Mechanism = Mechanism {
@@ -59,7 +46,7 @@ pub static MPC: Mechanism = Mechanism {
     doc: "Plans the levels of the next chunks at the harmonic mean of the throughput, for the most quality less switches and stalls, \
           and asks for the first of them.",
     source: "Yin et al. 2015, section 4 (\"MPC\")",
-    params: PARAMS,
+    params: Given::PARAMS,
     observables: &[],
     counters: &[],
     deviations: &[],
@@ -73,7 +60,7 @@ pub static ROBUST_MPC: Mechanism = Mechanism {
     title: "Robust model predictive control",
     doc: "Like mpc, at the harmonic mean divided by one and the largest relative error that this mean had for the latest chunks.",
     source: "Yin et al. 2015, sections 4.3 and 7.1 (\"RobustMPC\")",
-    params: PARAMS,
+    params: Given::PARAMS,
     observables: &[],
     counters: &[],
     deviations: &[],
@@ -96,12 +83,8 @@ struct Step {
 
 impl Planner {
     fn build(values: &Values) -> Planner {
-        Planner {
-            horizon: values.number("horizon") as usize,
-            window: values.number("window") as usize,
-            switching: values.number("switch_penalty"),
-            stalling: values.number("stall_penalty"),
-        }
+        let Given { rate, horizon, stall_penalty: stalling, switch_penalty: switching } = Given::read(values);
+        Planner { horizon, window: rate.window, switching, stalling }
     }
 
     /// More than a plan can still gain. Of the qualities of its chunks only the sum S is looked at: to reach it some chunk is of quality

@@ -1,6 +1,6 @@
 //! The harmonic mean of the latest throughputs (Jiang et al. 2012, section 4.2).
 
-use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Values};
+use evenflow_base::schema::{Mechanism, Problem, Room, Values};
 
 use super::{Known, Rule, harmonic_mean};
 
@@ -10,15 +10,15 @@ pub struct Rate {
     window: usize,
 }
 
-/// How many throughputs count.
-pub(super) const WINDOW: Param = Param {
-    name: "window",
-    ty: Type::Integer,
-    default: Fallback::Text("5"),
-    range: Range { min: 1.0, closed: true, max: 1_000.0 },
-    source: "Yin et al. 2015, section 5.2: the harmonic mean of the last five chunks",
-    doc: "Of how many chunks the harmonic mean of the throughput is taken.",
-};
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Copy, Debug)]
+    pub(super) struct Given {
+        /// Chunks in the harmonic mean of the throughput.
+        window: usize = Integer, Text("5"), Range::between(1.0, 1_000.0)
+            => source: "Yin et al. 2015, section 5.2: the harmonic mean of the last five chunks";
+    }
+}
 
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
@@ -28,7 +28,7 @@ pub static TABLE: Mechanism = Mechanism {
     title: "Harmonic mean of the throughput",
     doc: "The highest level within the harmonic mean of the latest throughputs; the lowest before the first.",
     source: "Jiang et al. 2012, section 4.2; Yin et al. 2015, section 7.1 (\"RB\")",
-    params: &[WINDOW],
+    params: Given::PARAMS,
     observables: &[],
     counters: &[],
     deviations: &[],
@@ -38,7 +38,7 @@ impl Rule for Rate {
     const TABLE: &'static Mechanism = &TABLE;
 
     fn build(values: &Values) -> Result<Self, Vec<Problem>> {
-        Ok(Rate { window: values.number("window") as usize })
+        Ok(Rate { window: Given::read(values).window })
     }
 
     fn choose(&mut self, known: &Known) -> usize {

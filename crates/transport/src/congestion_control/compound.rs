@@ -6,15 +6,13 @@
 //! the stack counts whole segments.
 
 use evenflow_base::Duration;
-use evenflow_base::schema::{
-    Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Value, Values,
-};
+use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Range, Room, Values};
 
 use crate::Profile;
 
 use super::newreno::NewReno;
 use super::vegas::{INSTANT, queued};
-use super::{Acked, Congestion, Control, Reach, Signal, WINDOW, Window, most};
+use super::{Acked, Congestion, Control, Needs, Registered, Signal, WINDOW, Window};
 
 /// A round's delay counts from so many samples on.
 const SAMPLES: u32 = 3;
@@ -98,22 +96,17 @@ pub struct Compound {
     reno: NewReno,
 }
 
-impl Control for Compound {
+impl Registered for Compound {
     const TABLE: &'static Mechanism = &TABLE;
 
-    /// From its parameters.
     fn build(values: &Values, profile: &Profile, _: f64) -> Result<Compound, Vec<Problem>> {
+        let given = Given::read(values);
         Ok(Compound {
-            shape: Shape {
-                alpha: values.number("alpha"),
-                k: values.number("k"),
-                beta: values.number("beta"),
-                zeta: values.number("zeta"),
-            },
+            shape: Shape { alpha: given.alpha, k: given.k, beta: given.beta, zeta: given.zeta },
             whole: profile.whole_segments,
-            gamma: values.number("gamma"),
-            tunes: values.flag("tune_gamma"),
-            low_window: values.number("low_window"),
+            gamma: given.gamma,
+            tunes: given.tune_gamma,
+            low_window: given.low_window,
             dwnd: 0.0,
             base: None,
             least: None,
@@ -123,14 +116,11 @@ impl Control for Compound {
             reno: NewReno::of(profile),
         })
     }
+}
 
-    /// A round trip adds alpha win^k, k being less than 1: no more than alpha for each ACK.
-    fn reach(values: &Values, _: &Value) -> Reach {
-        Reach { ack: most(values, "alpha", 1.0).max(1.0), ..Reach::default() }
-    }
-
-    fn wants_every_ack(&self) -> bool {
-        true
+impl Control for Compound {
+    fn needs(&self) -> Needs {
+        Needs { every_ack: true, ..Needs::default() }
     }
 
     /// Every ACK that says something: round-trip times; at the end of a round, the delay window.
@@ -169,7 +159,7 @@ impl Control for Compound {
     }
 
     /// ssthresh after `event`.
-    fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
+    fn ssthresh(&mut self, w: &Window, event: &Congestion) -> f64 {
         let mss = event.mss;
         let win = w.cwnd / mss;
         let loss_window = (win - self.dwnd).max(0.0);
@@ -184,7 +174,7 @@ impl Control for Compound {
             Signal::Timeout => 0.0,
             Signal::Loss | Signal::Mark => after_loss(win, loss_window, &self.shape),
         };
-        let left = self.reno.reduce(w, event);
+        let left = self.reno.ssthresh(w, event);
         if self.dwnd > 0.0 { (win * (1.0 - self.shape.beta) * mss).max(2.0 * mss) } else { left }
     }
 
@@ -204,18 +194,30 @@ impl Control for Compound {
     }
 }
 
-const fn number(name: &'static str, default: &'static str, range: Range, doc: &'static str) -> Param {
-    Param {
-        name,
-        ty: Type::Number,
-        default: Fallback::Text(default),
-        range,
-        source: "Tan et al. 2006 section III",
-        doc,
+const SHARE: Range = Range { min: 0.0, closed: false, max: 0.99 };
+
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Debug)]
+    pub struct Given {
+        /// Growth of the delay window per round trip: alpha win^k - 1.
+        alpha: f64 = Number, Text("0.125"), Range::GAIN => source: "Tan et al. 2006 section III";
+        /// Exponent of that growth.
+        k: f64 = Number, Text("0.75"), SHARE => source: "Tan et al. 2006 section III";
+        /// Share of the window that a loss takes.
+        beta: f64 = Number, Text("0.5"), SHARE => source: "Tan et al. 2006 section III";
+        /// The delay window shrinks by zeta times the queued packets once these reach gamma.
+        zeta: f64 = Number, Text("1"), Range::GAIN => source: "Tan et al. 2006 section III";
+        /// Queued packets from which the delay window shrinks; the initial value where it is tuned.
+        gamma: f64 = Packets, Text("30 packets"), Range::POSITIVE => source: "Tan et al. 2006 section III";
+        /// At a loss, gamma moves by a quarter towards 3/4 of the packets that NewReno's part had queued; 5 to 30
+        /// packets.
+        tune_gamma: bool = Flag, Text("true") => source: "draft-sridharan-tcpm-ctcp-02";
+        /// A smaller window is NewReno's, without a delay window.
+        low_window: f64 = Packets, Text("38 packets"), Range::NOT_NEGATIVE
+            => source: "RFC 3649 section 5 (Low_Window); draft-sridharan-tcpm-ctcp-02 has some 41";
     }
 }
-
-const SHARE: Range = Range { min: 0.0, closed: false, max: 0.99 };
 
 /// Compound TCP's table.
 pub static TABLE: Mechanism = Mechanism {
@@ -227,41 +229,7 @@ pub static TABLE: Mechanism = Mechanism {
           gives way when there are gamma of them. Below low_window packets it is NewReno. On stacks of whole segments its \
           steps are whole packets.",
     source: "Tan, Song, Zhang, Sridharan 2006; draft-sridharan-tcpm-ctcp-02",
-    params: &[
-        number("alpha", "0.125", Range::GAIN, "Growth of the delay window a round trip: alpha win^k - 1."),
-        number("k", "0.75", SHARE, "Exponent of that growth."),
-        number("beta", "0.5", SHARE, "Share of the window that a loss takes."),
-        number(
-            "zeta",
-            "1",
-            Range::GAIN,
-            "Times the queued packets, what the delay window gives up at gamma.",
-        ),
-        Param {
-            name: "gamma",
-            ty: Type::Packets,
-            default: Fallback::Text("30 packets"),
-            range: Range::POSITIVE,
-            source: "Tan et al. 2006 section III",
-            doc: "Queued packets from which on the delay window gives way; where it is tuned, at first.",
-        },
-        Param {
-            name: "tune_gamma",
-            ty: Type::Flag,
-            default: Fallback::Text("true"),
-            range: Range::ANY,
-            source: "draft-sridharan-tcpm-ctcp-02",
-            doc: "At a loss, gamma moves a quarter of the way to 3/4 of what NewReno's part had queued; 5 to 30 packets.",
-        },
-        Param {
-            name: "low_window",
-            ty: Type::Packets,
-            default: Fallback::Text("38 packets"),
-            range: Range::NOT_NEGATIVE,
-            source: "RFC 3649 section 5 (Low_Window); draft-sridharan-tcpm-ctcp-02 has some 41",
-            doc: "A smaller window has no delay window: it is NewReno's.",
-        },
-    ],
+    params: Given::PARAMS,
     observables: &[
         WINDOW,
         Observable {
@@ -296,6 +264,7 @@ pub static TABLE: Mechanism = Mechanism {
 #[cfg(test)]
 mod tests {
     use evenflow_base::Time;
+    use evenflow_base::schema::Value;
 
     use super::*;
 
@@ -381,13 +350,13 @@ mod tests {
 
     #[test]
     fn a_loss_leaves_half_of_both_and_a_timeout_no_delay_window() {
-        let event = |signal| Congestion { signal, now: Time::ZERO, flight: 80.0 * MSS, mss: MSS };
+        let event = |signal| Congestion::new(signal, Time::ZERO, 80.0 * MSS, MSS);
         let w = Window { cwnd: 80.0 * MSS, ssthresh: 2.0 * MSS };
         let mut cc = compound(Profile::rfc());
         cc.dwnd = 20.0;
-        assert_eq!(cc.reduce(&w, &event(Signal::Loss)), 40.0 * MSS);
+        assert_eq!(cc.ssthresh(&w, &event(Signal::Loss)), 40.0 * MSS);
         assert_eq!(cc.dwnd, 10.0); // 40 less half of 60
-        assert_eq!(cc.reduce(&w, &event(Signal::Timeout)), 40.0 * MSS);
+        assert_eq!(cc.ssthresh(&w, &event(Signal::Timeout)), 40.0 * MSS);
         assert_eq!(cc.dwnd, 0.0);
     }
 }

@@ -1,31 +1,35 @@
 //! A window that never moves, for tests: whatever is lost or marked, so many packets are in flight.
 
-use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Value, Values};
+use evenflow_base::schema::{Mechanism, Problem, Room, Values};
 
 use crate::Profile;
 
-use super::{Acked, Congestion, Control, Reach, WINDOW, Window, most};
+use super::{Acked, Congestion, Control, Needs, Registered, WINDOW, Window};
 
-/// A constant window.
-#[derive(Clone, Copy, Debug)]
-pub struct Constant {
-    /// Packets.
-    window: f64,
+params! {
+    /// A constant window.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Constant {
+        /// The window, in full segments.
+        window: f64 = Packets, Text("10 packets"), Range::WINDOW
+            => source: "RFC 6928 section 2: an initial window, kept";
+    }
 }
 
-impl Control for Constant {
+impl Registered for Constant {
     const TABLE: &'static Mechanism = &TABLE;
 
     fn build(values: &Values, _: &Profile, _: f64) -> Result<Constant, Vec<Problem>> {
-        Ok(Constant { window: values.number("window") })
+        Ok(Constant::read(values))
+    }
+}
+
+impl Control for Constant {
+    fn needs(&self) -> Needs {
+        Needs { every_mark: true, ..Needs::default() }
     }
 
-    fn reach(values: &Values, _: &Value) -> Reach {
-        let window = most(values, "window", 1.0);
-        Reach { least: window, most: window, ..Reach::default() }
-    }
-
-    fn start(&mut self, w: &mut Window, mss: f64) {
+    fn on_start(&mut self, w: &mut Window, mss: f64) {
         self.hold(w, mss);
     }
 
@@ -34,16 +38,11 @@ impl Control for Constant {
         self.hold(w, acked.mss);
     }
 
-    fn reduce(&mut self, _: &Window, event: &Congestion) -> f64 {
+    fn ssthresh(&mut self, _: &Window, event: &Congestion) -> f64 {
         self.window * event.mss
     }
 
-    /// No mark moves it.
-    fn takes_every_mark(&self) -> bool {
-        true
-    }
-
-    fn floor(&self, mss: f64) -> f64 {
+    fn min_window(&self, mss: f64) -> f64 {
         self.window * mss
     }
 }
@@ -63,14 +62,7 @@ pub static TABLE: Mechanism = Mechanism {
     doc: "The window never moves, neither with acknowledgements nor at losses, marks or timeouts; for tests and for fixed \
           loads. During a recovery without SACK duplicate ACKs still let packets out, as RFC 6582 has it.",
     source: "Evenflow",
-    params: &[Param {
-        name: "window",
-        ty: Type::Packets,
-        default: Fallback::Text("10 packets"),
-        range: Range::WINDOW,
-        source: "RFC 6928 section 2: an initial window, kept",
-        doc: "The window, in full segments.",
-    }],
+    params: Constant::PARAMS,
     observables: &[WINDOW],
     counters: &[],
     deviations: &[],

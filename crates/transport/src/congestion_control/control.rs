@@ -1,105 +1,172 @@
-//! What every congestion control can do.
+//! The interface of a congestion control.
 
-use evenflow_base::schema::{Mechanism, Problem, Value, Values};
-use evenflow_base::{Duration, Time};
+use evenflow_base::schema::{Mechanism, Problem, Values};
+use evenflow_base::{Duration, Stream, Time};
 
 use crate::Profile;
 
-use super::{Acked, Congestion, Reach, Window};
+use super::{Acked, Congestion, Path, Proposal, RateSample, Recovery, Sent, Spurious, Window};
 
-/// A congestion control: how the window grows and shrinks. It must say how it grows and what a congestion event leaves; the
-/// rest has defaults, those of a control that answers losses and the first mark of a round trip.
-pub trait Control: Clone + std::fmt::Debug + Sized {
-    /// Its table.
-    const TABLE: &'static Mechanism;
+/// What a control asks the sender for. The sender keeps nothing for a control that does not ask.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// [`Control::on_ack`].
+    pub every_ack: bool,
+    /// Each congestion mark: marks are no congestion events, and an ACK with marks calls [`Control::grow`].
+    pub every_mark: bool,
+    /// One-way delays: the receiver puts its clock into its ACKs.
+    pub one_way_delay: bool,
+    /// Transmit records: [`Control::on_packet_sent`], [`Control::on_rate_sample`] and
+    /// [`Control::on_packet_lost`].
+    pub rate_samples: bool,
+    /// [`Control::on_state`].
+    pub states: bool,
+    /// Pacing by [`Control::pacing_rate`] and [`Control::send_quantum`].
+    pub pacing: bool,
+    /// A random stream: [`Control::seed`].
+    pub random: bool,
+}
 
-    /// From its parameters on a stack. `weight` is its user's; a weight among the values goes before it.
-    fn build(values: &Values, profile: &Profile, weight: f64) -> Result<Self, Vec<Problem>>;
-
-    /// Lines of the stack that have other defaults with it.
-    fn adopt(_profile: &mut Profile) {}
-
-    /// What is wrong with it on a stack, its parameters being sound by themselves: a feedback that it needs and does not get.
-    fn contradictions(_values: &Values, _profile: &Profile) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// How far its parameters let a window go. `weight` is its user's.
-    fn reach(_values: &Values, _weight: &Value) -> Reach {
-        Reach::default()
-    }
-
-    /// Sets the window with which a connection begins; `window` holds the stack's own.
-    fn start(&mut self, _window: &mut Window, _mss: f64) {}
-
-    /// Whether it wants [`Control::on_ack`].
+/// A congestion control. It owns congestion window and threshold (`w`): loss recovery reports events and
+/// proposes windows, and the control decides. Only [`Control::grow`] and [`Control::ssthresh`] are required;
+/// the defaults are those of a control that answers losses, and the first mark of a round trip.
+pub trait Control: std::fmt::Debug {
+    /// What it asks the sender for.
     #[inline]
-    fn wants_every_ack(&self) -> bool {
-        false
+    fn needs(&self) -> Needs {
+        Needs::default()
     }
 
-    /// Whether it needs the one-way delay, for which the other end must put its clock into its ACKs.
-    fn needs_one_way_delay(&self) -> bool {
-        false
+    /// Its random stream, one for each flow.
+    fn seed(&mut self, _stream: Stream) {}
+
+    /// A connection begins; `w` is the profile's initial window.
+    fn on_start(&mut self, _w: &mut Window, _mss: f64) {}
+
+    /// A segment was sent.
+    fn on_packet_sent(&mut self, _w: &mut Window, _sent: &Sent) {}
+
+    /// An ACK of new data, in any state of recovery. `open`: nothing is lost or out of order.
+    /// [`Control::grow`] follows where growth is allowed.
+    fn on_ack(&mut self, _w: &mut Window, _acked: &Acked, _open: bool) {}
+
+    /// The delivery rate that an ACK shows, duplicate ACKs included. It follows losses that the same ACK
+    /// shows.
+    fn on_rate_sample(&mut self, _w: &mut Window, _sample: &RateSample) {}
+
+    /// An ACK of new data outside loss recovery, with the window in full use.
+    fn grow(&mut self, w: &mut Window, acked: &Acked);
+
+    /// An ACK of new data while the flow is application-limited: the window was not in full use, and
+    /// [`Control::grow`] was not called.
+    #[inline]
+    fn on_application_limited(&mut self, _now: Time) {}
+
+    /// The slow-start threshold after a congestion event (RFC 5681 equation 4).
+    fn ssthresh(&mut self, w: &Window, event: &Congestion) -> f64;
+
+    /// A congestion event: a loss, a round trip with marks, or a timeout, at most one a round trip. By
+    /// default the threshold falls here; after a mark the window follows at once, unless recovery proposes it
+    /// step by step.
+    fn on_congestion_event(&mut self, w: &mut Window, event: &Congestion) {
+        let before = *w;
+        let cwnd = event.cwnd.unwrap_or(w.cwnd);
+        let ssthresh = self.ssthresh(&Window { cwnd, ..before }, event);
+        w.ssthresh = if event.whole {
+            ((ssthresh / event.mss) as u64 as f64 * event.mss).max(self.min_window(event.mss))
+        } else {
+            ssthresh
+        };
+        if event.settles {
+            w.cwnd = self.after_mark(&before, event, w.ssthresh);
+        }
     }
 
-    /// An ACK of new data, in whatever state recovery is and whether the window was used or not; `open`: nothing is lost or out
-    /// of order. [`Control::grow`] follows, where growth is allowed.
-    fn on_ack(&mut self, _window: &mut Window, _acked: &Acked, _open: bool) {}
-
-    /// New data was acknowledged outside loss recovery.
-    fn grow(&mut self, window: &mut Window, acked: &Acked);
-
-    /// The slow-start threshold after a congestion event. The window itself follows it as recovery decides.
-    fn reduce(&mut self, window: &Window, event: &Congestion) -> f64;
-
-    /// The window that answers a congestion mark, `before` and `ssthresh` being the window at the event and what
-    /// [`Control::reduce`] made of it: the threshold, or less where a document lets a mark take a window of few packets below
-    /// the least threshold (RFC 9438 section 4.6; ns-2).
+    /// The window after a mark, where `before` was the window and `ssthresh` is the new threshold: the
+    /// threshold, or less where a document lets a mark take a small window below the least threshold (RFC
+    /// 9438 section 4.6; ns-2).
     fn after_mark(&self, _before: &Window, _event: &Congestion, ssthresh: f64) -> f64 {
         ssthresh
     }
 
-    /// Whether [`Control::grow`] deals with congestion marks one by one. Where it does not, an ACK that carries marks grows
-    /// nothing (RFC 3168 section 6.1.2), and the first of a round trip is a congestion event.
-    #[inline]
-    fn takes_every_mark(&self) -> bool {
-        false
+    /// A segment is declared lost.
+    fn on_packet_lost(&mut self, _w: &mut Window, _lost: &Sent) {}
+
+    /// Loss recovery changed its state: recovery began or ended, or a timeout fired.
+    fn on_state(&mut self, _w: &mut Window, _state: Recovery) {}
+
+    /// Everything sent up to `next` is lost after a timeout, where F-RTO shows it later than the timeout
+    /// (Linux 3.2).
+    fn on_timeout_confirmed(&mut self, _next: u64) {}
+
+    /// The last congestion event was spurious.
+    fn on_spurious_loss(&mut self, w: &mut Window, spurious: &Spurious) {
+        spurious.restore(w);
     }
 
-    /// The floor of the window, bytes: where a timeout or a reduction may take it.
+    /// The application sends again with nothing in flight, `idle` after the last segment.
+    fn on_idle_restart(&mut self, _idle: Duration) {}
+
+    /// The sender proposes a window: the steps of a recovery, the restart after an idle time. By default it
+    /// is taken.
     #[inline]
-    fn floor(&self, mss: f64) -> f64 {
+    fn on_proposal(&mut self, w: &mut Window, proposal: &Proposal) {
+        proposal.accept(w, proposal.half_threshold(w));
+    }
+
+    /// The least window, bytes: the loss window of a timeout.
+    #[inline]
+    fn min_window(&self, mss: f64) -> f64 {
         mss
     }
 
-    /// The application sends again with nothing in flight, `idle` after the last segment went out.
-    fn resumed(&mut self, _idle: Duration) {}
-
-    /// An ACK of new data, after which [`Control::grow`] was not called because the window was not used to the full.
-    #[inline]
-    fn held(&mut self, _now: Time) {}
-
-    /// Everything sent up to `next` is believed lost after a timeout, where that is known later than the timeout itself
-    /// (F-RTO).
-    fn lost_all(&mut self, _next: u64) {}
-
-    /// Below what rate halving does not take the window: half of the threshold in whole segments (Linux's `min_cwnd`).
-    fn halving_floor(&self, ssthresh: f64, mss: f64) -> f64 {
-        (ssthresh / mss / 2.0) as u64 as f64 * mss
-    }
-
-    /// The window that a needless reduction is taken back to, bytes, where the control remembers one (Linux 3.2's CUBIC).
-    fn remembered(&self, _mss: f64) -> Option<f64> {
+    /// Pacing rate, bytes/s; `None` does not pace.
+    fn pacing_rate(&self, _w: &Window, _path: &Path) -> Option<f64> {
         None
     }
 
-    /// A congestion event was none after all: what [`Control::reduce`] forgot is restored. `window` is the window before the
-    /// sender restores it.
-    fn undo(&mut self, _window: &Window, _mss: f64) {}
+    /// Bytes that leave in one burst where the sender paces.
+    fn send_quantum(&self, mss: f64) -> f64 {
+        mss
+    }
 
     /// An observable of its table, `window` excepted.
     fn observe(&self, _name: &str) -> Option<f64> {
         None
+    }
+}
+
+/// A congestion control that scenarios name.
+pub trait Registered: Control + Clone + Sized {
+    /// Its table.
+    const TABLE: &'static Mechanism;
+
+    /// From its parameters on a profile. `weight` is the user's; a weight among the values goes before it.
+    fn build(values: &Values, profile: &Profile, weight: f64) -> Result<Self, Vec<Problem>>;
+
+    /// Options of the profile that have other defaults with it.
+    fn adopt(_profile: &mut Profile) {}
+
+    /// Contradictions to a profile: a feedback that it needs and does not get.
+    fn contradictions(_values: &Values, _profile: &Profile) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// A congestion control that no scenario names: of a test, or of a plug-in.
+pub trait External: Control + Send + Sync {
+    /// A copy of it.
+    fn copy(&self) -> Box<dyn External>;
+}
+
+impl<C: Control + Clone + Send + Sync + 'static> External for C {
+    fn copy(&self) -> Box<dyn External> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn External> {
+    fn clone(&self) -> Self {
+        (**self).copy()
     }
 }

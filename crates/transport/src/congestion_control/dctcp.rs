@@ -4,15 +4,13 @@
 //! of a window takes alpha / 2 of the congestion window. Growth, and what a loss does, are NewReno's. The marks come back by
 //! accurate ECN, or one by one: the RFC's own feedback, which changes the meaning of ECN-echo, is not here.
 
-use evenflow_base::schema::{
-    Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Values,
-};
+use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Room, Values};
 
 use crate::Profile;
 use crate::profile::Ecn;
 
 use super::newreno::NewReno;
-use super::{Acked, Congestion, Control, Signal, WINDOW, Window};
+use super::{Acked, Congestion, Control, Needs, Registered, Signal, WINDOW, Window};
 
 /// alpha after a window of which the share `marked` was marked: (1 - g) alpha + g M (RFC 8257 section 3.3 step 6).
 #[inline]
@@ -42,19 +40,12 @@ pub struct Dctcp {
     reno: NewReno,
 }
 
-impl Control for Dctcp {
+impl Registered for Dctcp {
     const TABLE: &'static Mechanism = &TABLE;
 
-    /// From its parameters.
     fn build(values: &Values, profile: &Profile, _: f64) -> Result<Dctcp, Vec<Problem>> {
-        Ok(Dctcp {
-            gain: values.number("gain"),
-            alpha: values.number("initial_alpha"),
-            acked: 0.0,
-            marked: 0.0,
-            end: 0,
-            reno: NewReno::of(profile),
-        })
+        let Given { gain, initial_alpha } = Given::read(values);
+        Ok(Dctcp { gain, alpha: initial_alpha, acked: 0.0, marked: 0.0, end: 0, reno: NewReno::of(profile) })
     }
 
     /// Everything is ECN-capable (sections 3.6 and 4.1), as in kernels.
@@ -71,9 +62,11 @@ impl Control for Dctcp {
             _ => Vec::new(),
         }
     }
+}
 
-    fn wants_every_ack(&self) -> bool {
-        true
+impl Control for Dctcp {
+    fn needs(&self) -> Needs {
+        Needs { every_ack: true, ..Needs::default() }
     }
 
     /// Every ACK that says something: the share of marked bytes (RFC 8257 section 3.3).
@@ -97,16 +90,27 @@ impl Control for Dctcp {
 
     /// ssthresh after `event`, which is also the window: a mark takes alpha / 2 of the window (RFC 8257 section 3.3 step 9), down to
     /// two segments at least (Linux's `dctcp_ssthresh`); a loss what it takes from NewReno (section 3.5).
-    fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
+    fn ssthresh(&mut self, w: &Window, event: &Congestion) -> f64 {
         match event.signal {
             Signal::Mark => (w.cwnd * left(self.alpha)).max(2.0 * event.mss),
-            Signal::Loss | Signal::Timeout => self.reno.reduce(w, event),
+            Signal::Loss | Signal::Timeout => self.reno.ssthresh(w, event),
         }
     }
 
     /// Its observable.
     fn observe(&self, name: &str) -> Option<f64> {
         (name == "alpha").then_some(self.alpha)
+    }
+}
+
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Debug)]
+    pub struct Given {
+        /// Weight of a new sample in alpha: g, 1/16.
+        gain: f64 = Number, Text("0.0625"), Range::up_to(1.0) => source: "RFC 8257 section 4.2";
+        /// Initial alpha. With 1 the first mark halves the window.
+        initial_alpha: f64 = Number, Text("1"), Range::between(0.0, 1.0) => source: "RFC 8257 section 3.3";
     }
 }
 
@@ -120,24 +124,7 @@ pub static TABLE: Mechanism = Mechanism {
           Growth and losses as with NewReno. Needs ecn = \"accurate\" or \"per-packet\"; ecn_on_retransmissions and \
           ecn_on_control are on unless the stack's table says otherwise.",
     source: "RFC 8257",
-    params: &[
-        Param {
-            name: "gain",
-            ty: Type::Number,
-            default: Fallback::Text("0.0625"),
-            range: Range { min: 0.0, closed: false, max: 1.0 },
-            source: "RFC 8257 section 4.2",
-            doc: "Weight of a new share in alpha: g, 1/16.",
-        },
-        Param {
-            name: "initial_alpha",
-            ty: Type::Number,
-            default: Fallback::Text("1"),
-            range: Range { min: 0.0, closed: true, max: 1.0 },
-            source: "RFC 8257 section 3.3",
-            doc: "Its alpha at the start: the first mark halves the window.",
-        },
-    ],
+    params: Given::PARAMS,
     observables: &[
         WINDOW,
         Observable {
@@ -194,7 +181,7 @@ mod tests {
     }
 
     fn event(signal: Signal) -> Congestion {
-        Congestion { signal, now: Time::ZERO, flight: 20.0 * MSS, mss: MSS }
+        Congestion::new(signal, Time::ZERO, 20.0 * MSS, MSS)
     }
 
     #[test]
@@ -227,11 +214,11 @@ mod tests {
         let mut cc = dctcp();
         cc.alpha = 0.25;
         let w = Window { cwnd: 40.0 * MSS, ssthresh: f64::INFINITY };
-        assert_eq!(cc.reduce(&w, &event(Signal::Mark)), 35.0 * MSS);
-        assert_eq!(cc.reduce(&w, &event(Signal::Loss)), 10.0 * MSS); // half of what is in flight
+        assert_eq!(cc.ssthresh(&w, &event(Signal::Mark)), 35.0 * MSS);
+        assert_eq!(cc.ssthresh(&w, &event(Signal::Loss)), 10.0 * MSS); // half of what is in flight
         // 2 segments less an eighth: the floor is two.
         let small = Window { cwnd: 2.0 * MSS, ssthresh: 2.0 * MSS };
-        assert_eq!(cc.reduce(&small, &event(Signal::Mark)), 2.0 * MSS);
+        assert_eq!(cc.ssthresh(&small, &event(Signal::Mark)), 2.0 * MSS);
         assert_eq!(cc.after_mark(&small, &event(Signal::Mark), 2.0 * MSS), 2.0 * MSS);
     }
 }

@@ -6,14 +6,12 @@
 //! whole segments. Delays are over the least and the greatest round-trip time that the connection has seen.
 
 use evenflow_base::Duration;
-use evenflow_base::schema::{
-    Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Value, Values,
-};
+use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Range, Room, Values};
 
 use crate::Profile;
 
 use super::newreno::NewReno;
-use super::{Acked, Congestion, Control, Reach, Signal, WINDOW, Window, most};
+use super::{Acked, Congestion, Control, Needs, Registered, Signal, WINDOW, Window};
 
 /// What an RTT sample is taken for at most (Linux: 3.355443 s, for its arithmetic).
 const LONGEST: Duration = Duration::from_millis(3355);
@@ -94,26 +92,26 @@ pub struct Illinois {
     reno: NewReno,
 }
 
-impl Control for Illinois {
+impl Registered for Illinois {
     const TABLE: &'static Mechanism = &TABLE;
 
-    /// From its parameters.
     fn build(values: &Values, profile: &Profile, _: f64) -> Result<Illinois, Vec<Problem>> {
         // The kernel's constants are whole parts themselves: an alpha_min of 0.3 is 38/128.
-        let of = |name: &str, parts: f64| match profile.whole_segments {
-            true => libm::floor(values.number(name) * parts) / parts,
-            false => values.number(name),
+        let given = Given::read(values);
+        let of = |x: f64, parts: f64| match profile.whole_segments {
+            true => libm::floor(x * parts) / parts,
+            false => x,
         };
         let shape = Shape {
-            alpha_max: of("alpha_max", 128.0),
-            alpha_min: of("alpha_min", 128.0).max(1.0 / 128.0),
-            beta_max: of("beta_max", 64.0),
-            beta_min: of("beta_min", 64.0),
+            alpha_max: of(given.alpha_max, 128.0),
+            alpha_min: of(given.alpha_min, 128.0).max(1.0 / 128.0),
+            beta_max: of(given.beta_max, 64.0),
+            beta_min: of(given.beta_min, 64.0),
         };
         Ok(Illinois {
             shape,
-            threshold: values.number("window_threshold"),
-            patience: values.number("theta") as u32,
+            threshold: given.window_threshold,
+            patience: given.theta,
             whole: profile.whole_segments,
             extremes: None,
             sum: 0.0,
@@ -127,17 +125,11 @@ impl Control for Illinois {
             reno: NewReno::of(profile),
         })
     }
+}
 
-    fn reach(values: &Values, _: &Value) -> Reach {
-        Reach {
-            round: most(values, "alpha_max", 1.0).max(most(values, "alpha_min", 1.0)),
-            from: values.get("window_threshold").map_or(1.0, |least| least.bounds().0),
-            ..Reach::default()
-        }
-    }
-
-    fn wants_every_ack(&self) -> bool {
-        true
+impl Control for Illinois {
+    fn needs(&self) -> Needs {
+        Needs { every_ack: true, ..Needs::default() }
     }
 
     /// Every ACK that says something.
@@ -175,7 +167,7 @@ impl Control for Illinois {
     }
 
     /// ssthresh after `event`: the window less beta of it, two packets at least.
-    fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
+    fn ssthresh(&mut self, w: &Window, event: &Congestion) -> f64 {
         let mss = event.mss;
         let cut = w.cwnd / mss * self.beta;
         let left = w.cwnd - if self.whole { libm::floor(cut) } else { cut } * mss;
@@ -187,7 +179,7 @@ impl Control for Illinois {
     }
 
     /// Everything is lost: as after a timeout; a round begins.
-    fn lost_all(&mut self, next: u64) {
+    fn on_timeout_confirmed(&mut self, next: u64) {
         self.forget();
         self.end = next;
     }
@@ -243,18 +235,27 @@ impl Illinois {
     }
 }
 
-const fn number(name: &'static str, default: &'static str, range: Range, doc: &'static str) -> Param {
-    Param {
-        name,
-        ty: Type::Number,
-        default: Fallback::Text(default),
-        range,
-        source: "Liu, Başar, Srikant 2008 section 4",
-        doc,
+const SHARE: Range = Range { min: 0.0, closed: false, max: 0.99 };
+
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Debug)]
+    pub struct Given {
+        /// Increase per round trip with an empty queue, packets.
+        alpha_max: f64 = Number, Text("10"), Range::GAIN => source: "Liu, Başar, Srikant 2008 section 4";
+        /// Increase per round trip with a full queue, packets.
+        alpha_min: f64 = Number, Text("0.3"), Range::GAIN => source: "Liu, Başar, Srikant 2008 section 4";
+        /// Share of the window that a loss takes with a full queue.
+        beta_max: f64 = Number, Text("0.5"), SHARE => source: "Liu, Başar, Srikant 2008 section 4";
+        /// Share of the window that a loss takes with an empty queue.
+        beta_min: f64 = Number, Text("0.125"), SHARE => source: "Liu, Başar, Srikant 2008 section 4";
+        /// W_thresh: a smaller window follows NewReno.
+        window_threshold: f64 = Packets, Text("15 packets"), Range::NOT_NEGATIVE
+            => source: "Linux (win_thresh); Liu, Başar, Srikant 2008 section 4 has 10";
+        /// Round trips of low delay after which alpha is alpha_max again.
+        theta: u32 = Integer, Text("5"), Range::FROM_ONE => source: "Liu, Başar, Srikant 2008 section 4";
     }
 }
-
-const SHARE: Range = Range { min: 0.0, closed: false, max: 0.99 };
 
 /// Illinois's table.
 pub static TABLE: Mechanism = Mechanism {
@@ -266,28 +267,7 @@ pub static TABLE: Mechanism = Mechanism {
           as a share of the longest seen, the smaller alpha and the larger beta. On stacks of whole segments in the kernel's \
           whole numbers.",
     source: "Liu, Başar, Srikant 2008; Linux",
-    params: &[
-        number("alpha_max", "10", Range::GAIN, "Packets a round trip with an empty queue."),
-        number("alpha_min", "0.3", Range::GAIN, "Packets a round trip with a full one."),
-        number("beta_max", "0.5", SHARE, "Share of the window that a loss takes with a full queue."),
-        number("beta_min", "0.125", SHARE, "Share that it takes with an empty one."),
-        Param {
-            name: "window_threshold",
-            ty: Type::Packets,
-            default: Fallback::Text("15 packets"),
-            range: Range::NOT_NEGATIVE,
-            source: "Linux (win_thresh); Liu, Başar, Srikant 2008 section 4 has 10",
-            doc: "W_thresh: a smaller window moves as NewReno's.",
-        },
-        Param {
-            name: "theta",
-            ty: Type::Integer,
-            default: Fallback::Text("5"),
-            range: Range::FROM_ONE,
-            source: "Liu, Başar, Srikant 2008 section 4",
-            doc: "So many round trips of low delay bring alpha_max back.",
-        },
-    ],
+    params: Given::PARAMS,
     observables: &[
         WINDOW,
         Observable {
@@ -413,9 +393,9 @@ mod tests {
         let mut cc = illinois(Profile::rfc());
         cc.beta = 0.25;
         let w = Window { cwnd: 40.0 * MSS, ssthresh: 2.0 * MSS };
-        let event = |signal| Congestion { signal, now: Time::ZERO, flight: 0.0, mss: MSS };
-        assert_eq!(cc.reduce(&w, &event(Signal::Loss)), 30.0 * MSS);
-        cc.reduce(&w, &event(Signal::Timeout));
+        let event = |signal| Congestion::new(signal, Time::ZERO, 0.0, MSS);
+        assert_eq!(cc.ssthresh(&w, &event(Signal::Loss)), 30.0 * MSS);
+        cc.ssthresh(&w, &event(Signal::Timeout));
         assert_eq!((cc.alpha, cc.beta), (1.0, 0.5));
     }
 }

@@ -5,15 +5,13 @@
 //! numbers. [`Form::Ns2`] is the module that Rossi, Testa, Valenti and Muscariello wrote for ns-2's Linux agent, with its
 //! target of 25 ms and whole steps (Sanhaji 2015 used it).
 
-use evenflow_base::schema::{
-    Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Value, Values,
-};
+use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Room, Values};
 use evenflow_base::{Duration, Time};
 
 use crate::Profile;
 
 use super::newreno::NewReno;
-use super::{Acked, Congestion, Control, Reach, Signal, WINDOW, Window, most};
+use super::{Acked, Congestion, Control, Needs, Registered, Signal, WINDOW, Window};
 
 /// How much the window changes a round trip, as a share of a packet: (TARGET - queuing_delay) / TARGET (RFC 6817 section
 /// 2.4.2).
@@ -22,11 +20,14 @@ pub fn off_target(queueing: f64, target: f64) -> f64 {
     (target - queueing) / target
 }
 
-/// Whose LEDBAT.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    Rfc,
-    Ns2,
+words! {
+    /// Whose LEDBAT.
+    pub enum Form {
+        /// RFC 6817.
+        Rfc = "rfc",
+        /// The module for ns-2.
+        Ns2 = "ns2",
+    }
 }
 
 /// Base delays remembered at most; base_history and current_filter may ask for fewer.
@@ -134,41 +135,36 @@ pub struct Ledbat {
     reno: NewReno,
 }
 
-impl Control for Ledbat {
+impl Registered for Ledbat {
     const TABLE: &'static Mechanism = &TABLE;
 
-    /// From its parameters.
     fn build(values: &Values, profile: &Profile, _: f64) -> Result<Ledbat, Vec<Problem>> {
-        let form = if values.word("form") == "ns2" { Form::Ns2 } else { Form::Rfc };
-        let of = |name: &str, rfc: f64, ns2: f64| {
-            values.maybe(name).unwrap_or(if form == Form::Ns2 { ns2 } else { rfc })
+        let given = Given::read(values);
+        let form = given.form;
+        let (target, min_window, base_history, current_filter) = match form {
+            Form::Rfc => (0.1, 2.0, 10, 4),
+            Form::Ns2 => (0.025, 1.0, 6, 3),
         };
         Ok(Ledbat {
             form,
-            target: of("target", 0.1, 0.025),
-            gain: values.number("gain"),
-            allowed_increase: values.number("allowed_increase"),
-            min_window: of("min_window", 2.0, 1.0),
+            target: given.target.unwrap_or(target),
+            gain: given.gain,
+            allowed_increase: given.allowed_increase,
+            min_window: given.min_window.unwrap_or(min_window),
             delays: Delays::new(
                 form,
-                of("base_history", 10.0, 6.0) as usize,
-                of("current_filter", 4.0, 3.0) as usize,
+                given.base_history.unwrap_or(base_history),
+                given.current_filter.unwrap_or(current_filter),
             ),
             credit: 0.0,
             reno: NewReno::of(profile),
         })
     }
+}
 
-    fn reach(values: &Values, _: &Value) -> Reach {
-        Reach { least: most(values, "min_window", 2.0), ..Reach::default() }
-    }
-
-    fn wants_every_ack(&self) -> bool {
-        true
-    }
-
-    fn needs_one_way_delay(&self) -> bool {
-        true
+impl Control for Ledbat {
+    fn needs(&self) -> Needs {
+        Needs { every_ack: true, one_way_delay: true, ..Needs::default() }
     }
 
     /// Every ACK that says something: its packet's one-way delay.
@@ -190,10 +186,10 @@ impl Control for Ledbat {
 
     /// ssthresh after `event`: half the window after a loss or a mark, MIN_CWND and two packets at least (RFC 6817 sections
     /// 2.4.2 and 1.3; the module: as Reno).
-    fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
+    fn ssthresh(&mut self, w: &Window, event: &Congestion) -> f64 {
         match event.signal {
             Signal::Loss | Signal::Mark => (w.cwnd / 2.0).max(self.min_window.max(2.0) * event.mss),
-            Signal::Timeout => self.reno.reduce(w, event),
+            Signal::Timeout => self.reno.ssthresh(w, event),
         }
     }
 
@@ -228,6 +224,32 @@ impl Ledbat {
     }
 }
 
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Debug)]
+    pub struct Given {
+        /// RFC 6817, or the module for ns-2, whose steps are whole packets.
+        form: Form = Form::TYPE, Text("rfc") => source: "RFC 6817; the module for ns-2's Linux agent";
+        /// TARGET: the intended queueing delay.
+        target: Option<f64> = Duration, Absent("100 ms; form ns2: 25 ms"), Range::up_to(0.1)
+            => source: "RFC 6817 section 2.5: at most 100 ms";
+        /// GAIN: increase in packets per round trip without queueing delay.
+        gain: f64 = Number, Text("1"), Range::up_to(1.0) => source: "RFC 6817 section 2.5: at most 1";
+        /// ALLOWED_INCREASE: how far the window may exceed the flight size.
+        allowed_increase: f64 = Packets, Text("1 packet"), Range::POSITIVE
+            => source: "RFC 6817 section 2.5: more than 0";
+        /// MIN_CWND: minimum window.
+        min_window: Option<f64> = Packets, Absent("2 packets; form ns2: 1 packet"), Range::WINDOW
+            => source: "RFC 6817 section 2.5";
+        /// BASE_HISTORY: minutes whose least delay is the base delay; form ns2: minutes with a sample.
+        base_history: Option<usize> = Integer, Absent("10; form ns2: 6"), Range::between(1.0, MOST as f64)
+            => source: "RFC 6817 section 2.5";
+        /// CURRENT_FILTER: samples whose least is the current delay; form rfc: those of the last round trip.
+        current_filter: Option<usize> = Integer, Absent("4; form ns2: 3"), Range::between(1.0, MOST as f64)
+            => source: "RFC 6817 section 2.5";
+    }
+}
+
 /// LEDBAT's table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "ledbat",
@@ -237,64 +259,7 @@ pub static TABLE: Mechanism = Mechanism {
     doc: "A background transfer: the window grows while the queueing delay, told by the one-way delay over its least, is below \
           the target, and shrinks above it.",
     source: "RFC 6817; Rossi, Testa, Valenti, Muscariello 2010",
-    params: &[
-        Param {
-            name: "form",
-            ty: Type::Choice(&["rfc", "ns2"]),
-            default: Fallback::Text("rfc"),
-            range: Range::ANY,
-            source: "RFC 6817; the module for ns-2's Linux agent",
-            doc: "The RFC, or the module for ns-2, whose steps are whole packets.",
-        },
-        Param {
-            name: "target",
-            ty: Type::Duration,
-            default: Fallback::Absent("100 ms; form ns2: 25 ms"),
-            range: Range { min: 0.0, closed: false, max: 0.1 },
-            source: "RFC 6817 section 2.5: at most 100 ms",
-            doc: "TARGET: the queueing delay that is aimed at.",
-        },
-        Param {
-            name: "gain",
-            ty: Type::Number,
-            default: Fallback::Text("1"),
-            range: Range { min: 0.0, closed: false, max: 1.0 },
-            source: "RFC 6817 section 2.5: at most 1",
-            doc: "GAIN: packets per round trip without any queueing delay.",
-        },
-        Param {
-            name: "allowed_increase",
-            ty: Type::Packets,
-            default: Fallback::Text("1 packet"),
-            range: Range::POSITIVE,
-            source: "RFC 6817 section 2.5: more than 0",
-            doc: "ALLOWED_INCREASE: how far the window may be ahead of what was in flight.",
-        },
-        Param {
-            name: "min_window",
-            ty: Type::Packets,
-            default: Fallback::Absent("2 packets; form ns2: 1 packet"),
-            range: Range::WINDOW,
-            source: "RFC 6817 section 2.5",
-            doc: "MIN_CWND.",
-        },
-        Param {
-            name: "base_history",
-            ty: Type::Integer,
-            default: Fallback::Absent("10; form ns2: 6"),
-            range: Range { min: 1.0, closed: true, max: MOST as f64 },
-            source: "RFC 6817 section 2.5",
-            doc: "BASE_HISTORY: minutes whose least delay is the base; form ns2: those with a sample.",
-        },
-        Param {
-            name: "current_filter",
-            ty: Type::Integer,
-            default: Fallback::Absent("4; form ns2: 3"),
-            range: Range { min: 1.0, closed: true, max: MOST as f64 },
-            source: "RFC 6817 section 2.5",
-            doc: "CURRENT_FILTER: samples whose least is the present delay; form rfc: those of the last round-trip time.",
-        },
-    ],
+    params: Given::PARAMS,
     observables: &[
         WINDOW,
         Observable { name: "queueing_delay", unit: "s", doc: "Present one-way delay over the base delay." },
@@ -330,6 +295,7 @@ pub static TABLE: Mechanism = Mechanism {
 
 #[cfg(test)]
 mod tests {
+    use evenflow_base::schema::Value;
 
     use super::*;
 
@@ -469,12 +435,12 @@ mod tests {
     #[test]
     fn a_loss_halves_down_to_two_packets() {
         let mut cc = ledbat("rfc");
-        let event = Congestion { signal: Signal::Loss, now: Time::ZERO, flight: 0.0, mss: MSS };
+        let event = Congestion::new(Signal::Loss, Time::ZERO, 0.0, MSS);
         let at = |cwnd: f64| Window { cwnd: cwnd * MSS, ssthresh: f64::INFINITY };
-        assert_eq!(cc.reduce(&at(10.0), &event), 5.0 * MSS);
-        assert_eq!(cc.reduce(&at(3.0), &event), 2.0 * MSS);
-        assert_eq!(cc.reduce(&at(1.0), &event), 2.0 * MSS);
-        let mark = Congestion { signal: Signal::Mark, ..event };
-        assert_eq!(cc.reduce(&at(10.0), &mark), 5.0 * MSS); // section 1.3: a mark as a loss
+        assert_eq!(cc.ssthresh(&at(10.0), &event), 5.0 * MSS);
+        assert_eq!(cc.ssthresh(&at(3.0), &event), 2.0 * MSS);
+        assert_eq!(cc.ssthresh(&at(1.0), &event), 2.0 * MSS);
+        let mark = Congestion::new(Signal::Mark, Time::ZERO, 0.0, MSS);
+        assert_eq!(cc.ssthresh(&at(10.0), &mark), 5.0 * MSS); // section 1.3: a mark as a loss
     }
 }

@@ -1,22 +1,27 @@
-//! Congestion controls: how the window grows and shrinks, and nothing else.
+//! Congestion controls: window, threshold and pacing rate of a connection.
 //!
-//! Each speaks bytes here; one whose paper or RFC speaks packets converts at its own door. Recovery decides *when* these
-//! are called: [`Control::grow`] for an ACK of new data outside recovery, [`Control::reduce`] once for each congestion event
-//! (a loss, a round trip with congestion marks, a timeout).
+//! Windows are in bytes; a control whose paper or RFC counts packets converts them itself. A
+//! [`CongestionControl`] holds the window and calls its [`Control`]. The sender decides when:
+//! [`Control::grow`] for an ACK of new data outside recovery, [`Control::on_congestion_event`] once for each
+//! loss, round trip with marks, or timeout.
 
 mod control;
+mod events;
 pub mod hystart;
 mod register;
 pub mod stepper;
 
-use evenflow_base::schema::{Mechanism, Observable, Problem, Value, Values};
-use evenflow_base::{Duration, Time};
+use evenflow_base::schema::{Mechanism, Observable, Problem, Values};
+use evenflow_base::{Duration, Stream, Time};
 
-pub use control::Control;
+pub use control::{Control, External, Needs, Registered};
+pub(crate) use events::three_quarters;
+pub use events::{Acked, Cause, Congestion, Path, Proposal, RateSample, Recovery, Sent, Signal, Spurious};
 
 use crate::Profile;
 
-// Module, type, and how it is kept: those with much to remember in a box, so that a flow of NewReno pays nothing for them.
+// Module, type, and how it is kept: a control with much state in a box, so that a flow of NewReno does not
+// pay for it.
 register::controls! {
     newreno: NewReno(NewReno),
     cubic: Cubic(Box<Cubic>),
@@ -30,6 +35,203 @@ register::controls! {
     dctcp: Dctcp(Box<Dctcp>),
 }
 
+/// What a control is registered with; the functions are those of [`Registered`].
+struct Registration {
+    table: &'static Mechanism,
+    build: fn(&Values, &Profile, f64) -> Result<Kind, Vec<Problem>>,
+    adopt: fn(&mut Profile),
+    contradictions: fn(&Values, &Profile) -> Vec<String>,
+}
+
+fn registered(kind: &str) -> Option<&'static Registration> {
+    REGISTER.iter().find(|registration| registration.table.kind == kind)
+}
+
+/// See [`Registered::adopt`].
+pub fn adopt(kind: &str, profile: &mut Profile) {
+    if let Some(registration) = registered(kind) {
+        (registration.adopt)(profile);
+    }
+}
+
+/// See [`Registered::contradictions`].
+pub fn contradictions(kind: &str, values: &Values, profile: &Profile) -> Vec<String> {
+    registered(kind).map_or(Vec::new(), |registration| (registration.contradictions)(values, profile))
+}
+
+/// A congestion control with its window. Nothing else writes the window; the calls are those of [`Control`].
+#[derive(Clone, Debug)]
+pub struct CongestionControl {
+    window: Window,
+    kind: Kind,
+}
+
+impl CongestionControl {
+    /// The control called `kind` ([`Registered::build`]).
+    pub fn build(
+        kind: &str,
+        values: &Values,
+        profile: &Profile,
+        weight: f64,
+    ) -> Result<CongestionControl, Vec<Problem>> {
+        Ok(CongestionControl::of(Kind::build(kind, values, profile, weight)?))
+    }
+
+    /// A control that no scenario names.
+    pub fn external(control: Box<dyn External>) -> CongestionControl {
+        CongestionControl::of(Kind::External(control))
+    }
+
+    fn of(kind: Kind) -> CongestionControl {
+        CongestionControl { window: Window { cwnd: 0.0, ssthresh: f64::INFINITY }, kind }
+    }
+
+    /// With the flow's random stream, where the control asks for one.
+    pub fn seeded(mut self, of: &dyn Fn(&str) -> Stream) -> CongestionControl {
+        if self.needs().random {
+            self.kind.get_mut().seed(of("congestion_control"));
+        }
+        self
+    }
+
+    /// Bytes on the heap: a control that is larger than its place is in a box.
+    pub fn heap_bytes(&self) -> u64 {
+        let size = size_of_val(self.kind.get());
+        if size > size_of::<Kind>() { size as u64 } else { 0 }
+    }
+
+    /// The window.
+    #[inline(always)]
+    pub fn window(&self) -> Window {
+        self.window
+    }
+
+    /// See [`Control::needs`].
+    pub fn needs(&self) -> Needs {
+        self.kind.get().needs()
+    }
+
+    /// See [`Control::on_start`]; `initial` is the profile's window.
+    pub fn start(&mut self, initial: Window, mss: f64) {
+        self.window = initial;
+        self.kind.get_mut().on_start(&mut self.window, mss);
+    }
+
+    /// See [`Control::on_ack`].
+    #[inline]
+    pub fn on_ack(&mut self, acked: &Acked, open: bool) {
+        self.kind.on_ack(&mut self.window, acked, open);
+    }
+
+    /// See [`Control::grow`].
+    #[inline(always)]
+    pub fn grow(&mut self, acked: &Acked) {
+        match &mut self.kind {
+            Kind::NewReno(control) => control.grow(&mut self.window, acked),
+            other => other.grow(&mut self.window, acked),
+        }
+    }
+
+    /// One step of slow start at the threshold, which stays.
+    #[inline(never)]
+    pub fn grow_at_threshold(&mut self, acked: &Acked) {
+        let threshold = self.window.ssthresh;
+        self.window.ssthresh += acked.mss;
+        self.grow(acked);
+        self.window.ssthresh = threshold;
+    }
+
+    /// See [`Control::on_application_limited`].
+    #[cold]
+    #[inline(never)]
+    pub fn on_application_limited(&mut self, now: Time) {
+        self.kind.on_application_limited(now);
+    }
+
+    /// See [`Control::on_congestion_event`].
+    pub fn on_congestion_event(&mut self, event: &Congestion) {
+        self.kind.get_mut().on_congestion_event(&mut self.window, event);
+    }
+
+    /// See [`Control::on_proposal`].
+    #[inline]
+    pub fn propose(&mut self, proposal: &Proposal) {
+        self.kind.on_proposal(&mut self.window, proposal);
+    }
+
+    /// A window of `cwnd` bytes is proposed; the threshold stays.
+    #[inline]
+    pub fn propose_cwnd(&mut self, cwnd: f64, cause: Cause) {
+        let window = Window { cwnd, ..self.window };
+        self.propose(&Proposal::Window { window, cause });
+    }
+
+    /// See [`Control::on_spurious_loss`].
+    pub fn on_spurious_loss(&mut self, spurious: &Spurious) {
+        self.kind.get_mut().on_spurious_loss(&mut self.window, spurious);
+    }
+
+    /// See [`Control::on_state`].
+    pub fn on_state(&mut self, state: Recovery) {
+        self.kind.get_mut().on_state(&mut self.window, state);
+    }
+
+    /// See [`Control::on_timeout_confirmed`].
+    pub fn on_timeout_confirmed(&mut self, next: u64) {
+        self.kind.get_mut().on_timeout_confirmed(next);
+    }
+
+    /// See [`Control::on_idle_restart`].
+    pub fn on_idle_restart(&mut self, idle: Duration) {
+        self.kind.get_mut().on_idle_restart(idle);
+    }
+
+    /// See [`Control::on_packet_sent`].
+    pub fn on_packet_sent(&mut self, sent: &Sent) {
+        self.kind.get_mut().on_packet_sent(&mut self.window, sent);
+    }
+
+    /// See [`Control::on_packet_lost`].
+    pub fn on_packet_lost(&mut self, lost: &Sent) {
+        self.kind.get_mut().on_packet_lost(&mut self.window, lost);
+    }
+
+    /// See [`Control::on_rate_sample`].
+    pub fn on_rate_sample(&mut self, sample: &RateSample) {
+        self.kind.get_mut().on_rate_sample(&mut self.window, sample);
+    }
+
+    /// See [`Control::min_window`].
+    pub fn min_window(&self, mss: f64) -> f64 {
+        self.kind.get().min_window(mss)
+    }
+
+    /// See [`Control::pacing_rate`] and [`Control::send_quantum`].
+    pub fn pacing(&self, path: &Path, mss: f64) -> Option<(f64, f64)> {
+        let control = self.kind.get();
+        control.pacing_rate(&self.window, path).map(|rate| (rate, control.send_quantum(mss)))
+    }
+
+    /// See [`Control::observe`].
+    pub fn observe(&self, name: &str) -> Option<f64> {
+        self.kind.get().observe(name)
+    }
+
+    /// A window of a test.
+    #[cfg(test)]
+    pub(crate) fn set(&mut self, window: Window) {
+        self.window = window;
+    }
+}
+
+impl Kind {
+    fn build(kind: &str, values: &Values, profile: &Profile, weight: f64) -> Result<Kind, Vec<Problem>> {
+        let registration =
+            registered(kind).unwrap_or_else(|| panic!("no congestion control is called {kind}"));
+        (registration.build)(values, profile, weight)
+    }
+}
+
 /// What every congestion control shows.
 const WINDOW: Observable = Observable { name: "window", unit: "packets", doc: "Congestion window." };
 
@@ -40,115 +242,6 @@ pub struct Window {
     pub cwnd: f64,
     /// ssthresh; infinite before the first loss.
     pub ssthresh: f64,
-}
-
-/// How far a control's parameters let a window go, in packets: what an estimate of a run's memory has to know. Of what is drawn
-/// the largest counts.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Reach {
-    /// The window is never smaller.
-    pub least: f64,
-    /// Nor larger.
-    pub most: f64,
-    /// What one ACK may add to any window: one packet in slow start, none without.
-    pub ack: f64,
-    /// What the ACKs of a round trip may add together: each this much over the window.
-    pub round: f64,
-    /// From which window on.
-    pub from: f64,
-}
-
-impl Default for Reach {
-    /// Slow start and less: an ACK adds no more than it acknowledges.
-    fn default() -> Reach {
-        Reach { least: 1.0, most: f64::INFINITY, ack: 1.0, round: 1.0, from: 1.0 }
-    }
-}
-
-impl Reach {
-    /// How large the window is after so many ACKs of one connection, which began with `first` packets, what slow start adds left out.
-    /// From a window w an ACK adds `round` / w: the first at most [`Reach::jump`], and the square of a window that is no longer small
-    /// grows by 2.25 `round` at most.
-    pub fn window(&self, first: f64, acks: f64) -> f64 {
-        let own = if self.ack > 1.0 { (self.ack - 1.0) * acks } else { 0.0 };
-        // Slow start is more than a packet a round trip.
-        let counts = self.round > 1.0 || self.ack < 1.0;
-        let shared = if counts { self.jump() + libm::sqrt(2.25 * self.round * acks) } else { 0.0 };
-        (first.max(self.least) + own + shared).min(self.most.max(self.least))
-    }
-
-    /// The most that one ACK adds of what a round trip's add together.
-    fn jump(&self) -> f64 {
-        self.round / self.least.max(self.from).max(1.0)
-    }
-
-    /// What one ACK lets out at the most.
-    pub fn burst(&self) -> f64 {
-        self.ack.max(self.jump()).max(self.least).min(self.most.max(self.least))
-    }
-}
-
-/// The largest that a parameter may be; absent: `otherwise`.
-fn most(values: &Values, name: &str, otherwise: f64) -> f64 {
-    values.get(name).map_or(otherwise, largest)
-}
-
-/// The largest that a quantity may be drawn as.
-fn largest(value: &Value) -> f64 {
-    match value {
-        Value::Random(law) => law.extremes().1,
-        fixed => fixed.number().unwrap_or(0.0),
-    }
-}
-
-/// What one acknowledgement of new data says.
-#[derive(Clone, Copy, Debug)]
-pub struct Acked {
-    /// When it came.
-    pub now: Time,
-    /// SND.UNA, this ACK included.
-    pub una: u64,
-    /// SND.NXT: the end of a round that begins now.
-    pub next: u64,
-    /// Newly acknowledged bytes.
-    pub bytes: u64,
-    /// Full segments among them, the remainder of earlier ACKs included.
-    pub segments: u64,
-    /// Bytes of a full segment.
-    pub mss: f64,
-    /// Bytes in flight before the ACK.
-    pub flight: f64,
-    /// The round-trip time that this ACK shows, where it shows one.
-    pub rtt: Option<Duration>,
-    /// The one-way delay of the packet that it acknowledges, where the other end puts its clock into its ACKs.
-    pub one_way: Option<Duration>,
-    /// Congestion marks that it reports. For [`Control::grow`] more than zero only where the control takes every
-    /// mark.
-    pub marks: u32,
-}
-
-/// What the network said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signal {
-    /// A segment was lost.
-    Loss,
-    /// A packet came through with a congestion mark.
-    Mark,
-    /// The retransmission timer fired.
-    Timeout,
-}
-
-/// A congestion event: at most one a round trip.
-#[derive(Clone, Copy, Debug)]
-pub struct Congestion {
-    /// What happened.
-    pub signal: Signal,
-    /// When.
-    pub now: Time,
-    /// Bytes in flight.
-    pub flight: f64,
-    /// Bytes of a full segment.
-    pub mss: f64,
 }
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 //!
 //! It speaks packets, in real numbers, on any stack. With N = 1 it is NewReno as the stack `ns2` counts.
 
-use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Value, Values};
+use evenflow_base::schema::{Mechanism, Problem, Room, Values};
 
 use crate::Profile;
 use crate::profile::Ecn;
 
-use super::{Acked, Congestion, Control, Reach, WINDOW, Window, largest, most};
+use super::{Acked, Congestion, Control, Needs, Registered, WINDOW, Window};
 
 /// MulTCP.
 #[derive(Clone, Copy, Debug)]
@@ -33,38 +33,34 @@ pub fn decrease(weight: f64, slow_start: bool) -> f64 {
     if slow_start { 0.5 } else { (weight - 0.5) / weight }
 }
 
-impl Control for MulTcp {
+impl Registered for MulTcp {
     const TABLE: &'static Mechanism = &TABLE;
 
     /// From its parameters; `weight` is its user's.
     fn build(values: &Values, _: &Profile, weight: f64) -> Result<MulTcp, Vec<Problem>> {
-        let weight = values.maybe("weight").unwrap_or(weight);
+        let given = Given::read(values);
+        let weight = given.weight.unwrap_or(weight);
         if weight < 1.0 {
-            return Err(vec![("weight", format!("N must be at least 1, but is {weight}"))]);
+            return Err(vec![(Given::weight.name, format!("N must be at least 1, but is {weight}"))]);
         }
-        let every_mark = values.word("react") == "every-mark";
+        let every_mark = given.react == React::EveryMark;
         Ok(MulTcp { weight, limit: tripling_limit(weight), every_mark })
     }
 
     fn contradictions(values: &Values, profile: &Profile) -> Vec<String> {
         match profile.ecn {
-            Ecn::Off | Ecn::Classic if values.word("react") == "every-mark" => vec![format!(
+            Ecn::Off | Ecn::Classic if values.at(Given::react) == Some(React::EveryMark) => vec![format!(
                 "react = \"every-mark\" needs ecn = \"per-packet\" or \"accurate\"; \"{}\" tells no single marks",
                 profile.ecn.word()
             )],
             _ => Vec::new(),
         }
     }
+}
 
-    /// N packets a round trip; below the threshold two an ACK.
-    fn reach(values: &Values, weight: &Value) -> Reach {
-        let round = most(values, "weight", largest(weight));
-        Reach { ack: if round > 1.0 { 2.0 } else { 1.0 }, round, ..Reach::default() }
-    }
-
-    /// Whether each mark counts.
-    fn takes_every_mark(&self) -> bool {
-        self.every_mark
+impl Control for MulTcp {
+    fn needs(&self) -> Needs {
+        Needs { every_mark: self.every_mark, ..Needs::default() }
     }
 
     /// N packets per round trip from the threshold on; below it one or two per ACK. Each mark takes its cut, and an ACK with
@@ -90,13 +86,36 @@ impl Control for MulTcp {
     }
 
     /// ssthresh after `event`.
-    fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
+    fn ssthresh(&mut self, w: &Window, event: &Congestion) -> f64 {
         (w.cwnd * decrease(self.weight, w.cwnd < w.ssthresh)).max(2.0 * event.mss)
     }
 
     /// The window after a mark: the same with one packet as its floor.
     fn after_mark(&self, w: &Window, event: &Congestion, _: f64) -> f64 {
         (w.cwnd * decrease(self.weight, w.cwnd < w.ssthresh)).max(event.mss)
+    }
+}
+
+words! {
+    /// What is one congestion event.
+    pub enum React {
+        /// All marks of a round trip.
+        OncePerRtt = "once-per-rtt",
+        /// Each mark.
+        EveryMark = "every-mark",
+    }
+}
+
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Debug)]
+    pub struct Given {
+        /// Whether all marks of a round trip are one congestion event, or each mark is one (needs feedback on
+        /// each mark).
+        react: React = React::TYPE, Text("once-per-rtt") => source: "Crowcroft, Oechslin 1998 section 3";
+        /// N; not together with the group's weight.
+        weight: Option<f64> = Number, Absent("the group's weight"), Range { closed: true, min: 1.0, ..Range::GAIN }
+            => source: "Crowcroft, Oechslin 1998 section 3";
     }
 }
 
@@ -109,25 +128,7 @@ pub static TABLE: Mechanism = Mechanism {
     doc: "One connection that behaves like N: N packets per round trip are added, and a congestion event takes 1/(2N) of the \
           window. N is the group's weight.",
     source: "Crowcroft, Oechslin 1998; Siris et al. 2002",
-    params: &[
-        Param {
-            name: "react",
-            ty: Type::Choice(&["once-per-rtt", "every-mark"]),
-            default: Fallback::Text("once-per-rtt"),
-            range: Range::ANY,
-            source: "Crowcroft, Oechslin 1998 section 3",
-            doc: "Whether the marks of a round trip are one congestion event, or each is one (needs a feedback that tells \
-                  each).",
-        },
-        Param {
-            name: "weight",
-            ty: Type::Number,
-            default: Fallback::Absent("the group's weight"),
-            range: Range { closed: true, min: 1.0, ..Range::GAIN },
-            source: "Crowcroft, Oechslin 1998 section 3",
-            doc: "N; not together with the group's weight.",
-        },
-    ],
+    params: Given::PARAMS,
     observables: &[WINDOW],
     counters: &[],
     deviations: &[],
@@ -166,7 +167,7 @@ mod tests {
     }
 
     fn event(signal: Signal) -> Congestion {
-        Congestion { signal, now: Time::ZERO, flight: 0.0, mss: MSS }
+        Congestion::new(signal, Time::ZERO, 0.0, MSS)
     }
 
     #[test]
@@ -201,16 +202,16 @@ mod tests {
     fn one_of_n_halves_but_all_do_in_slow_start() {
         let mut cc = multcp(4.0, "once-per-rtt");
         let w = Window { cwnd: 16.0 * MSS, ssthresh: 5.0 * MSS };
-        assert_eq!(cc.reduce(&w, &event(Signal::Loss)), 14.0 * MSS); // 16 (4 - 1/2) / 4
+        assert_eq!(cc.ssthresh(&w, &event(Signal::Loss)), 14.0 * MSS); // 16 (4 - 1/2) / 4
         let w = Window { cwnd: 16.0 * MSS, ssthresh: f64::INFINITY };
-        assert_eq!(cc.reduce(&w, &event(Signal::Mark)), 8.0 * MSS);
+        assert_eq!(cc.ssthresh(&w, &event(Signal::Mark)), 8.0 * MSS);
     }
 
     #[test]
     fn the_threshold_has_two_packets_and_the_window_one() {
         let mut cc = multcp(1.0, "every-mark");
         let w = Window { cwnd: 1.5 * MSS, ssthresh: 0.0 };
-        assert_eq!(cc.reduce(&w, &event(Signal::Loss)), 2.0 * MSS);
+        assert_eq!(cc.ssthresh(&w, &event(Signal::Loss)), 2.0 * MSS);
         assert_eq!(cc.after_mark(&w, &event(Signal::Mark), MSS), MSS);
         let mut w = w;
         cc.grow(&mut w, &acked(1, 1));
@@ -257,9 +258,9 @@ mod tests {
             let draw = stream.uniform(0.0, 1.0);
             if draw < 0.02 {
                 let signal = [Signal::Loss, Signal::Mark, Signal::Timeout][(draw * 1e6) as usize % 3];
-                let event = Congestion { signal, now: Time::ZERO, flight: 1.0, mss: 1460.0 };
-                a.ssthresh = one.reduce(&a, &event);
-                b.ssthresh = reno.reduce(&b, &event);
+                let event = Congestion::new(signal, Time::ZERO, 1.0, 1460.0);
+                a.ssthresh = one.ssthresh(&a, &event);
+                b.ssthresh = reno.ssthresh(&b, &event);
                 a.cwnd = if signal == Signal::Timeout { 1460.0 } else { a.ssthresh };
                 b.cwnd = if signal == Signal::Timeout { 1460.0 } else { b.ssthresh };
             } else {

@@ -5,7 +5,7 @@ use evenflow_base::schema::{Mechanism, Problem, Room, Values};
 use crate::Profile;
 use crate::profile::WindowBase;
 
-use super::{Acked, Congestion, Control, WINDOW, Window};
+use super::{Acked, Congestion, Control, Registered, WINDOW, Window};
 
 /// How the window moves in steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,13 +52,15 @@ pub fn avoidance_step(cwnd: f64, mss: f64) -> f64 {
     whole(mss * mss / cwnd).max(1.0)
 }
 
-impl Control for NewReno {
+impl Registered for NewReno {
     const TABLE: &'static Mechanism = &TABLE;
 
     fn build(_: &Values, profile: &Profile, _: f64) -> Result<NewReno, Vec<Problem>> {
         Ok(NewReno::of(profile))
     }
+}
 
+impl Control for NewReno {
     /// Slow start below ssthresh, congestion avoidance from there on. An ACK of less than a segment grows nothing until
     /// the bytes add up to one.
     #[inline(always)]
@@ -84,7 +86,7 @@ impl Control for NewReno {
 
     /// ssthresh after `event`.
     #[inline]
-    fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
+    fn ssthresh(&mut self, w: &Window, event: &Congestion) -> f64 {
         self.counted = 0.0;
         match self.half_of {
             WindowBase::Flight => newreno_threshold(event.flight, event.mss),

@@ -1,16 +1,14 @@
-//! A congestion control stepped by hand: what a sender does that follows no recovery. The window is the threshold at once, and
+//! A congestion control stepped directly: what a sender does that follows no recovery. The window is the threshold at once, and
 //! is always used to the full.
 
 use evenflow_base::{Duration, Time};
 
-use super::{Acked, Congestion, CongestionControl, Signal, Window};
+use super::{Acked, Cause, Congestion, CongestionControl, Signal, Window};
 
 /// A control and its window.
 #[derive(Clone, Debug)]
 pub struct Stepper {
     control: CongestionControl,
-    /// Bytes.
-    window: Window,
     /// Bytes of a full segment.
     mss: f64,
     /// SND.UNA.
@@ -39,14 +37,13 @@ pub struct Step {
 impl Stepper {
     /// With the window of a stack's start, the threshold being infinite.
     pub fn new(mut control: CongestionControl, initial_window: f64, mss: f64) -> Stepper {
-        let mut window = Window { cwnd: initial_window * mss, ssthresh: f64::INFINITY };
-        control.start(&mut window, mss);
-        Stepper { control, window, mss, una: 0 }
+        control.start(Window { cwnd: initial_window * mss, ssthresh: f64::INFINITY }, mss);
+        Stepper { control, mss, una: 0 }
     }
 
     /// The window.
     pub fn window(&self) -> Window {
-        self.window
+        self.control.window
     }
 
     /// The control, for what it lets be seen.
@@ -56,8 +53,8 @@ impl Stepper {
 
     /// Sets the window or the threshold, bytes.
     pub fn set(&mut self, cwnd: Option<f64>, ssthresh: Option<f64>) {
-        self.window.cwnd = cwnd.unwrap_or(self.window.cwnd);
-        self.window.ssthresh = ssthresh.unwrap_or(self.window.ssthresh);
+        self.control.window.cwnd = cwnd.unwrap_or(self.control.window.cwnd);
+        self.control.window.ssthresh = ssthresh.unwrap_or(self.control.window.ssthresh);
     }
 
     /// An ACK of new data, in order.
@@ -65,7 +62,7 @@ impl Stepper {
         let mss = step.mss.unwrap_or(self.mss);
         let bytes = (step.segments * mss) as u64;
         let una = step.una.unwrap_or((self.una + bytes) as f64 as u64);
-        let next = step.next.unwrap_or((una as f64 + self.window.cwnd) as u64);
+        let next = step.next.unwrap_or((una as f64 + self.control.window.cwnd) as u64);
         self.una = una;
         let acked = Acked {
             now,
@@ -79,31 +76,30 @@ impl Stepper {
             one_way: step.one_way,
             marks: step.marks,
         };
-        if self.control.wants_every_ack() {
-            self.control.on_ack(&mut self.window, &acked, true);
+        let needs = self.control.needs();
+        if needs.every_ack {
+            self.control.on_ack(&acked, true);
         }
-        if step.marks == 0 || self.control.takes_every_mark() {
-            self.control.grow(&mut self.window, &acked);
+        if step.marks == 0 || needs.every_mark {
+            self.control.grow(&acked);
         }
     }
 
     /// Whether marks are told by [`Stepper::ack`], and are no events.
     pub fn takes_every_mark(&self) -> bool {
-        self.control.takes_every_mark()
+        self.control.needs().every_mark
     }
 
     /// A congestion event with `flight` bytes in flight; else with a whole window.
     pub fn event(&mut self, signal: Signal, flight: Option<f64>, mss: Option<f64>, now: Time) {
         let mss = mss.unwrap_or(self.mss);
-        let before = self.window;
-        let event = Congestion { signal, now, flight: flight.unwrap_or(before.cwnd), mss };
-        let ssthresh = self.control.reduce(&before, &event);
-        let cwnd = match signal {
-            Signal::Loss => ssthresh,
-            Signal::Mark => self.control.after_mark(&before, &event, ssthresh),
-            Signal::Timeout => self.control.floor(mss),
-        };
-        self.window = Window { cwnd, ssthresh };
+        let flight = flight.unwrap_or(self.control.window.cwnd);
+        self.control.on_congestion_event(&Congestion::new(signal, now, flight, mss));
+        match signal {
+            Signal::Loss => self.control.propose_cwnd(self.control.window.ssthresh, Cause::Reduction),
+            Signal::Mark => {}
+            Signal::Timeout => self.control.propose_cwnd(self.control.min_window(mss), Cause::Timeout),
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 use super::*;
-use crate::profile::Ecn;
+use crate::profile::{Ecn, UndoTo};
 
 const MSS: f64 = 1448.0;
 
@@ -38,19 +38,20 @@ fn values(kind: &str, more: &[(&'static str, Value)]) -> Values {
 
 #[test]
 fn a_flow_of_newreno_pays_nothing_for_the_others() {
-    assert_eq!(size_of::<CongestionControl>(), size_of::<NewReno>());
+    assert_eq!(size_of::<CongestionControl>(), size_of::<NewReno>() + size_of::<Window>());
 }
 
 #[test]
 fn a_constant_window_stays() {
-    let mut cc = CongestionControl::build("constant", &values("constant", &[]), &Profile::rfc(), 1.0)
-        .expect("it is sound");
+    let mut cc =
+        Kind::build("constant", &values("constant", &[]), &Profile::rfc(), 1.0).expect("it is sound");
     let mut w = Window { cwnd: 4.0 * MSS, ssthresh: f64::INFINITY };
-    cc.start(&mut w, MSS);
+    let cc = cc.get_mut();
+    cc.on_start(&mut w, MSS);
     assert_eq!(w.cwnd, 10.0 * MSS);
-    let event = Congestion { signal: Signal::Timeout, now: Time::ZERO, flight: 3.0 * MSS, mss: MSS };
-    assert_eq!(cc.reduce(&w, &event), 10.0 * MSS);
-    assert_eq!(cc.floor(MSS), 10.0 * MSS);
+    let event = Congestion::new(Signal::Timeout, Time::ZERO, 3.0 * MSS, MSS);
+    assert_eq!(cc.ssthresh(&w, &event), 10.0 * MSS);
+    assert_eq!(cc.min_window(MSS), 10.0 * MSS);
     w.cwnd = 13.0 * MSS; // what a recovery made of it
     cc.grow(&mut w, &acked(Time::ZERO, 5, None, 1));
     assert_eq!(w.cwnd, 10.0 * MSS);
@@ -78,12 +79,13 @@ fn what_answers_single_marks_needs_to_be_told_of_them() {
 #[test]
 fn after_a_mark_the_window_may_be_smaller_than_the_least_threshold() {
     let small = Window { cwnd: 2.0 * MSS, ssthresh: 2.0 * MSS };
-    let event = Congestion { signal: Signal::Mark, now: Time::ZERO, flight: 2.0 * MSS, mss: MSS };
+    let event = Congestion::new(Signal::Mark, Time::ZERO, 2.0 * MSS, MSS);
     let after = |kind: &str, profile: Profile| {
-        let mut cc = CongestionControl::build(kind, &values(kind, &[]), &profile, 1.0).expect("it is sound");
-        let ssthresh = cc.reduce(&small, &event);
-        assert_eq!(ssthresh, 2.0 * MSS, "{kind}");
-        cc.after_mark(&small, &event, ssthresh) / MSS
+        let mut cc = Kind::build(kind, &values(kind, &[]), &profile, 1.0).expect("it is sound");
+        let mut w = small;
+        cc.get_mut().on_congestion_event(&mut w, &event);
+        assert_eq!(w.ssthresh, 2.0 * MSS, "{kind}");
+        w.cwnd / MSS
     };
     assert_eq!(after("newreno", Profile::rfc()), 1.0); // RFC 3168 section 6.1.2
     assert_eq!(after("newreno", Profile::ns2()), 1.0);
@@ -108,7 +110,7 @@ fn acked(now: Time, segments: u64, rtt: Option<Duration>, marks: u32) -> Acked {
 }
 
 /// Every control with every variant of it, on stacks that differ.
-fn controls() -> impl Strategy<Value = CongestionControl> {
+fn controls() -> impl Strategy<Value = Kind> {
     let profile = prop_oneof![
         Just(Profile::rfc()),
         Just(Profile::linux()),
@@ -156,7 +158,7 @@ fn controls() -> impl Strategy<Value = CongestionControl> {
         prop_oneof![Just("rfc"), Just("ns2")].prop_map(|form| ("ledbat", vec![("form", word(form))]));
     let kind = prop_oneof![2 => any, 1 => cubic, 1 => multcp, 1 => wtp, 1 => ledbat];
     (kind, profile, 1.0..20.0).prop_map(|((kind, more), profile, weight)| {
-        CongestionControl::build(kind, &values(kind, &more), &profile, weight).expect("it is sound")
+        Kind::build(kind, &values(kind, &more), &profile, weight).expect("it is sound")
     })
 }
 
@@ -193,7 +195,7 @@ proptest! {
     fn the_window_is_sound_whatever_happens(mut cc in controls(), steps in steps(), initial in 1.0..20.0) {
         let mut w = Window { cwnd: initial * MSS, ssthresh: f64::INFINITY };
         let mut now = Time(0);
-        cc.start(&mut w, MSS);
+        cc.get_mut().on_start(&mut w, MSS);
         for step in steps {
             match step {
                 Step::Ack { after, segments, rtt, marks, open } => {
@@ -203,35 +205,39 @@ proptest! {
                     if !open {
                         continue;
                     }
-                    let marks = if cc.takes_every_mark() { marks } else { 0 };
+                    let marks = if cc.get().needs().every_mark { marks } else { 0 };
                     let before = w.cwnd;
                     cc.grow(&mut w, &Acked { marks, ..told });
-                    let held = matches!(cc, CongestionControl::Constant(_) | CongestionControl::Ledbat(_));
+                    let held = matches!(cc, Kind::Constant(_) | Kind::Ledbat(_));
                     prop_assert!(marks > 0 || held || w.cwnd >= before, "an ACK took from {before}: {w:?}");
                 }
                 Step::Event(signal, flight) => {
-                    let event = Congestion { signal, now, flight: flight * MSS, mss: MSS };
-                    let ssthresh = cc.reduce(&w, &event);
-                    let least = if matches!(cc, CongestionControl::Wtp(_)) { 1.0 } else { 2.0 };
-                    prop_assert!(ssthresh.is_finite() && ssthresh >= least * MSS, "{ssthresh}");
-                    w.cwnd = match signal {
-                        Signal::Loss => ssthresh,
-                        Signal::Mark => cc.after_mark(&w, &event, ssthresh),
-                        Signal::Timeout => cc.floor(MSS),
-                    };
-                    w.ssthresh = ssthresh;
+                    let event = Congestion::new(signal, now, flight * MSS, MSS);
+                    cc.get_mut().on_congestion_event(&mut w, &event);
+                    let least = if matches!(cc, Kind::Wtp(_)) { 1.0 } else { 2.0 };
+                    prop_assert!(w.ssthresh.is_finite() && w.ssthresh >= least * MSS, "{w:?}");
+                    match signal {
+                        Signal::Loss => w.cwnd = w.ssthresh,
+                        Signal::Mark => {}
+                        Signal::Timeout => w.cwnd = cc.get().min_window(MSS),
+                    }
                 }
                 Step::Resumed(idle) => {
                     now += Duration(idle);
-                    cc.resumed(Duration(idle));
+                    cc.get_mut().on_idle_restart(Duration(idle));
                 }
                 Step::Held(after) => {
                     now += Duration(after);
-                    cc.held(now);
+                    cc.on_application_limited(now);
                 }
-                Step::Undo => cc.undo(&w, MSS),
+                Step::Undo => {
+                    let before = w;
+                    let spurious = Spurious { before, to: UndoTo::Before, mss: MSS };
+                    cc.get_mut().on_spurious_loss(&mut w, &spurious);
+                    prop_assert_eq!(w, before);
+                }
             }
-            prop_assert!(w.cwnd.is_finite() && w.cwnd >= cc.floor(MSS), "{w:?}");
+            prop_assert!(w.cwnd.is_finite() && w.cwnd >= cc.get().min_window(MSS), "{w:?}");
             prop_assert!(w.ssthresh >= MSS, "{w:?}");
         }
     }
@@ -241,8 +247,8 @@ proptest! {
     fn thresholds_are_in_order(cc in controls(), small in 1.0..500.0, more in 0.0..500.0) {
         let threshold = |cwnd: f64| {
             let w = Window { cwnd: cwnd * MSS, ssthresh: MSS };
-            let event = Congestion { signal: Signal::Loss, now: Time::ZERO, flight: cwnd * MSS, mss: MSS };
-            cc.clone().reduce(&w, &event)
+            let event = Congestion::new(Signal::Loss, Time::ZERO, cwnd * MSS, MSS);
+            cc.clone().get_mut().ssthresh(&w, &event)
         };
         prop_assert!(threshold(small) <= threshold(small + more));
     }

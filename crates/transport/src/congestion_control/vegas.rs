@@ -7,14 +7,12 @@
 //! here: when a loss is told is the stack's.
 
 use evenflow_base::Duration;
-use evenflow_base::schema::{
-    Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Value, Values,
-};
+use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Room, Values};
 
 use crate::Profile;
 
 use super::newreno::{Counting, NewReno, slow_start};
-use super::{Acked, Congestion, Control, WINDOW, Window};
+use super::{Acked, Congestion, Control, Needs, Registered, WINDOW, Window};
 
 /// A round's least round-trip time counts from more samples than this (the kernel: an ACK that was held back would
 /// else be taken for queueing).
@@ -113,24 +111,18 @@ pub struct Vegas {
     reno: NewReno,
 }
 
-impl Control for Vegas {
+impl Registered for Vegas {
     const TABLE: &'static Mechanism = &TABLE;
 
-    /// From its parameters.
     fn build(values: &Values, profile: &Profile, _: f64) -> Result<Vegas, Vec<Problem>> {
         let whole = profile.whole_segments;
-        let over_base = match values.get("diff_over") {
-            Some(Value::Word(word)) => word == "base-rtt",
-            _ => whole,
-        };
+        let given = Given::read(values);
+        let over_base = given.diff_over.map_or(whole, |over| over == DiffOver::BaseRtt);
         Ok(Vegas {
-            alpha: values.number("alpha"),
-            beta: values.number("beta"),
-            gamma: values.number("gamma"),
-            each_round: match values.get("slow_start") {
-                Some(Value::Word(word)) => word == "every-round-trip",
-                _ => whole,
-            },
+            alpha: given.alpha,
+            beta: given.beta,
+            gamma: given.gamma,
+            each_round: given.slow_start.map_or(whole, |doubling| doubling == Doubling::EveryRound),
             at_threshold: profile.slow_start_at_threshold,
             whole,
             diff: match (whole, over_base) {
@@ -146,9 +138,11 @@ impl Control for Vegas {
             reno: NewReno::of(profile),
         })
     }
+}
 
-    fn wants_every_ack(&self) -> bool {
-        true
+impl Control for Vegas {
+    fn needs(&self) -> Needs {
+        Needs { every_ack: true, ..Needs::default() }
     }
 
     /// Every ACK that says something; `open`: nothing is lost or out of order.
@@ -188,8 +182,8 @@ impl Control for Vegas {
     }
 
     /// ssthresh after `event`: half, as NewReno's.
-    fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
-        self.reno.reduce(w, event)
+    fn ssthresh(&mut self, w: &Window, event: &Congestion) -> f64 {
+        self.reno.ssthresh(w, event)
     }
 
     /// The window after a mark: NewReno's.
@@ -198,7 +192,7 @@ impl Control for Vegas {
     }
 
     /// Data is sent with nothing in flight: the kernel's BaseRTT begins anew.
-    fn resumed(&mut self, _: Duration) {
+    fn on_idle_restart(&mut self, _: Duration) {
         if self.whole {
             self.base = None;
             self.round = Round::default();
@@ -267,14 +261,45 @@ impl Vegas {
     }
 }
 
-const fn packets(name: &'static str, default: &'static str, doc: &'static str) -> Param {
-    Param {
-        name,
-        ty: Type::Packets,
-        default: Fallback::Text(default),
-        range: Range::NOT_NEGATIVE,
-        source: "Brakmo, Peterson 1995 section 3.2; Linux",
-        doc,
+words! {
+    /// In which round trips slow start doubles the window.
+    pub enum Doubling {
+        /// In all.
+        EveryRound = "every-round-trip",
+        /// In every other.
+        EveryOther = "every-other-round-trip",
+    }
+}
+
+words! {
+    /// The divisor of W (RTT - BaseRTT).
+    pub enum DiffOver {
+        /// The round-trip time.
+        Rtt = "rtt",
+        /// The least round-trip time.
+        BaseRtt = "base-rtt",
+    }
+}
+
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Debug)]
+    pub struct Given {
+        /// With fewer packets in the queue the window grows.
+        alpha: f64 = Packets, Text("2 packets"), Range::NOT_NEGATIVE
+            => source: "Brakmo, Peterson 1995 section 3.2; Linux";
+        /// With more packets in the queue the window shrinks.
+        beta: f64 = Packets, Text("4 packets"), Range::NOT_NEGATIVE
+            => source: "Brakmo, Peterson 1995 section 3.2; Linux";
+        /// With more packets in the queue slow start ends.
+        gamma: f64 = Packets, Text("1 packet"), Range::NOT_NEGATIVE
+            => source: "Brakmo, Peterson 1995 section 3.2; Linux";
+        /// In which round trips slow start doubles the window.
+        slow_start: Option<Doubling> = Doubling::TYPE, Absent("every-other-round-trip; on stacks of whole segments every-round-trip")
+            => source: "Brakmo, Peterson 1995 section 3.3; Linux";
+        /// Divisor of W (RTT - BaseRTT), which gives the packets in the queue.
+        diff_over: Option<DiffOver> = DiffOver::TYPE, Absent("rtt; on stacks of whole segments base-rtt")
+            => source: "Brakmo, Peterson 1995 section 3.2; Linux since 2.6.30: base-rtt";
     }
 }
 
@@ -288,27 +313,7 @@ pub static TABLE: Mechanism = Mechanism {
           queue, and shrinks by one where there are more than beta, told by the round-trip time over its least. On stacks of \
           whole segments in the kernel's whole numbers.",
     source: "Brakmo, Peterson 1995; Linux",
-    params: &[
-        packets("alpha", "2 packets", "Fewer in the queue: the window grows."),
-        packets("beta", "4 packets", "More in the queue: the window shrinks."),
-        packets("gamma", "1 packet", "More in the queue: slow start ends."),
-        Param {
-            name: "slow_start",
-            ty: Type::Choice(&["every-round-trip", "every-other-round-trip"]),
-            default: Fallback::Absent("every-other-round-trip; on stacks of whole segments every-round-trip"),
-            range: Range::ANY,
-            source: "Brakmo, Peterson 1995 section 3.3; Linux",
-            doc: "In which round trips slow start doubles the window.",
-        },
-        Param {
-            name: "diff_over",
-            ty: Type::Choice(&["rtt", "base-rtt"]),
-            default: Fallback::Absent("rtt; on stacks of whole segments base-rtt"),
-            range: Range::ANY,
-            source: "Brakmo, Peterson 1995 section 3.2; Linux since 2.6.30: base-rtt",
-            doc: "What W (RTT - BaseRTT) is divided by for the packets in the queue.",
-        },
-    ],
+    params: Given::PARAMS,
     observables: &[
         WINDOW,
         Observable { name: "base_rtt", unit: "s", doc: "BaseRTT: the least round-trip time." },
@@ -496,7 +501,7 @@ mod tests {
         for (profile, forgets) in [(Profile::linux(), true), (Profile::rfc(), false)] {
             let mut cc = vegas(profile);
             cc.base = Some(Duration::from_millis(80));
-            cc.resumed(Duration::from_millis(1000));
+            cc.on_idle_restart(Duration::from_millis(1000));
             assert_eq!(cc.base.is_none(), forgets);
         }
     }

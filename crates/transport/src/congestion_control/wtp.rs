@@ -4,14 +4,12 @@
 //! Each ACK adds to the window, each mark takes a fixed step off it, and the balance is a rate proportional to the weight:
 //! W = wi wd / p. It speaks packets, in real numbers, on any stack, and needs the mark of each packet.
 
-use evenflow_base::schema::{
-    Deviation, Fallback, Mechanism, Param, Problem, Range, Room, Type, Value, Values,
-};
+use evenflow_base::schema::{Deviation, Mechanism, Problem, Room, Values};
 
 use crate::Profile;
 use crate::profile::{Ecn, WindowBase};
 
-use super::{Acked, Congestion, Control, Reach, Signal, WINDOW, Window, largest, most};
+use super::{Acked, Congestion, Control, Needs, Registered, Signal, WINDOW, Window};
 
 /// The two weights of the window's law.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,41 +44,44 @@ pub fn step(cwnd: f64, marks: f64, gain: f64, weights: Weights, marked_adds: boo
     gain * (added - marks / weights.decrease)
 }
 
-impl Control for Wtp {
+impl Registered for Wtp {
     const TABLE: &'static Mechanism = &TABLE;
 
     /// From its parameters; `weight` is its user's.
     fn build(values: &Values, profile: &Profile, weight: f64) -> Result<Wtp, Vec<Problem>> {
-        let form = values.word("form");
-        let explicit = ["increase_weight", "decrease_weight"].map(|name| (name, values.maybe(name)));
+        let given = Given::read(values);
+        let (form, min_window, max_window) = (given.form, given.min_window, given.max_window);
+        let explicit = [
+            (Given::increase_weight.name, given.increase_weight),
+            (Given::decrease_weight.name, given.decrease_weight),
+        ];
         let mut problems: Vec<Problem> = Vec::new();
         for (name, value) in explicit {
             match (form, value) {
-                ("general", None) => problems.push((name, "is required by form = \"general\"".into())),
-                ("general", Some(_)) | (_, None) => {}
-                _ => problems.push((name, format!("goes with form = \"general\", not with \"{form}\""))),
+                (Form::General, None) => problems.push((name, "is required by form = \"general\"".into())),
+                (Form::General, Some(_)) | (_, None) => {}
+                _ => problems
+                    .push((name, format!("goes with form = \"general\", not with \"{}\"", form.word()))),
             }
         }
-        let min_window = values.number("min_window");
-        let max_window = values.maybe("max_window");
         if max_window.is_some_and(|max| max < min_window) {
-            problems.push(("max_window", "must not be less than min_window".into()));
+            problems.push((Given::max_window.name, "must not be less than min_window".into()));
         }
         if !problems.is_empty() {
             return Err(problems);
         }
         let weights = match (form, explicit) {
-            ("inverse-decrease", _) => Weights { increase: 1.0, decrease: weight },
-            ("general", [(_, Some(increase)), (_, Some(decrease))]) => Weights { increase, decrease },
+            (Form::InverseDecrease, _) => Weights { increase: 1.0, decrease: weight },
+            (Form::General, [(_, Some(increase)), (_, Some(decrease))]) => Weights { increase, decrease },
             _ => Weights { increase: weight, decrease: 1.0 },
         };
         Ok(Wtp {
-            gain: values.number("gain"),
+            gain: given.gain,
             weights,
             min_window,
             max_window,
-            slow_start: values.word("start") == "slow-start-until-mark",
-            marked_adds: values.word("marked_ack") == "increase",
+            slow_start: given.start == Start::SlowStart,
+            marked_adds: given.marked_ack == MarkedAck::Increase,
             half_of: profile.half_of,
         })
     }
@@ -94,26 +95,15 @@ impl Control for Wtp {
             )],
         }
     }
+}
 
-    /// An ACK adds gain times the increase weight over the window.
-    fn reach(values: &Values, weight: &Value) -> Reach {
-        let increase = match values.word("form") {
-            "inverse-decrease" => 1.0,
-            "general" => most(values, "increase_weight", 1.0),
-            _ => largest(weight),
-        };
-        Reach {
-            least: most(values, "min_window", 1.0),
-            most: most(values, "max_window", f64::INFINITY),
-            // After a timeout slow start wins back what there was.
-            ack: if values.word("start") == "none" { 0.0 } else { 1.0 },
-            round: most(values, "gain", 1.0) * increase,
-            ..Reach::default()
-        }
+impl Control for Wtp {
+    fn needs(&self) -> Needs {
+        Needs { every_mark: true, ..Needs::default() }
     }
 
     /// Without slow start it begins with its least window; with it, with the stack's initial one.
-    fn start(&mut self, w: &mut Window, mss: f64) {
+    fn on_start(&mut self, w: &mut Window, mss: f64) {
         if self.slow_start {
             w.ssthresh = f64::INFINITY;
         } else {
@@ -143,7 +133,7 @@ impl Control for Wtp {
     }
 
     /// ssthresh after `event`: a loss halves, as with NewReno; marks are no events of their own.
-    fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
+    fn ssthresh(&mut self, w: &Window, event: &Congestion) -> f64 {
         let base = match (event.signal, self.half_of) {
             (Signal::Mark, _) => return w.cwnd,
             (_, WindowBase::Flight) => event.flight,
@@ -152,24 +142,71 @@ impl Control for Wtp {
         (base / 2.0).max(2.0 * event.mss)
     }
 
-    fn takes_every_mark(&self) -> bool {
-        true
-    }
-
     /// The least window, bytes.
-    fn floor(&self, mss: f64) -> f64 {
+    fn min_window(&self, mss: f64) -> f64 {
         self.min_window * mss
     }
 }
 
-const fn weight(name: &'static str, doc: &'static str) -> Param {
-    Param {
-        name,
-        ty: Type::Number,
-        default: Fallback::Absent("as the form says, from the group's weight"),
-        range: Range::GAIN,
-        source: "Siris et al. 2002 section 2.2",
-        doc,
+words! {
+    /// Where the weight is.
+    pub enum Form {
+        /// In the increase.
+        Increase = "proportional-increase",
+        /// In the decrease.
+        InverseDecrease = "inverse-decrease",
+        /// In both.
+        General = "general",
+    }
+}
+
+words! {
+    /// How a connection begins.
+    pub enum Start {
+        /// With the minimum window.
+        None = "none",
+        /// By slow start until its first mark.
+        SlowStart = "slow-start-until-mark",
+    }
+}
+
+words! {
+    /// The increase by an ACK with a mark.
+    pub enum MarkedAck {
+        /// As by any ACK.
+        Increase = "increase",
+        /// None.
+        None = "none",
+    }
+}
+
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Debug)]
+    pub struct Given {
+        /// Gain per round trip.
+        gain: f64 = Number, Text("0.5"), Range::GAIN => source: "Siris et al. 2002 section 4";
+        /// Where the weight is: in the increase, in the decrease, or in both by the two weights below.
+        form: Form = Form::TYPE, Text("proportional-increase") => source: "Siris et al. 2002 equations 5 and 6";
+        /// An ACK adds in proportion to it; with form = "general" only.
+        increase_weight: Option<f64> = Number, Absent("as the form says, from the group's weight"), Range::GAIN
+            => source: "Siris et al. 2002 section 2.2";
+        /// A mark subtracts in inverse proportion to it; with form = "general" only.
+        decrease_weight: Option<f64> = Number, Absent("as the form says, from the group's weight"), Range::GAIN
+            => source: "Siris et al. 2002 section 2.2";
+        /// Minimum window.
+        min_window: f64 = Packets, Text("1 packet"), Range::WINDOW
+            => source: "the paper gives none; below one packet nothing would ever be sent again";
+        /// Maximum window.
+        max_window: Option<f64> = Packets, Absent("unlimited"), Range::FROM_ONE => source: "Siris et al. 2002";
+        /// How a connection begins: with the minimum window, or by slow start until its first mark. After a
+        /// timeout slow start ends at half of the window or at a mark, with either.
+        start: Start = Start::TYPE, Text("none")
+            => source: "Siris et al. 2002 measure after 60 s and describe no start";
+        /// Increase by an ACK with a mark: as by any ACK, or none, as in RFC 3168 section 6.1.2. With none the
+        /// mean window is weight * (1 - p) / p, not weight / p.
+        marked_ack: MarkedAck = MarkedAck::TYPE, Text("increase")
+            => source: "Siris et al. 2002 equations 4 and 6: f is 1 or 0 in one formula that every ACK applies";
     }
 }
 
@@ -182,63 +219,7 @@ pub static TABLE: Mechanism = Mechanism {
     doc: "Each ACK adds gain * (increase weight / window), each mark takes gain / decrease weight off; rates become \
           proportional to the group's weight. Needs ecn = \"per-packet\". A loss halves the window as with NewReno.",
     source: "Siris, Courcoubetis, Margetis 2002; Gibbens, Kelly 1999",
-    params: &[
-        Param {
-            name: "gain",
-            ty: Type::Number,
-            default: Fallback::Text("0.5"),
-            range: Range::GAIN,
-            source: "Siris et al. 2002 section 4",
-            doc: "Gain per round trip.",
-        },
-        Param {
-            name: "form",
-            ty: Type::Choice(&["proportional-increase", "inverse-decrease", "general"]),
-            default: Fallback::Text("proportional-increase"),
-            range: Range::ANY,
-            source: "Siris et al. 2002 equations 5 and 6",
-            doc: "Where the weight stands: in the increase, in the decrease, or in both by the two weights below.",
-        },
-        weight("increase_weight", "What an ACK adds is in proportion to it; with form = \"general\" only."),
-        weight(
-            "decrease_weight",
-            "What a mark takes off is in inverse proportion to it; with form = \"general\" only.",
-        ),
-        Param {
-            name: "min_window",
-            ty: Type::Packets,
-            default: Fallback::Text("1 packet"),
-            range: Range::WINDOW,
-            source: "the paper gives none; below one packet nothing would ever be sent again",
-            doc: "Least window.",
-        },
-        Param {
-            name: "max_window",
-            ty: Type::Packets,
-            default: Fallback::Absent("unlimited"),
-            range: Range::FROM_ONE,
-            source: "Siris et al. 2002",
-            doc: "Largest window.",
-        },
-        Param {
-            name: "start",
-            ty: Type::Choice(&["none", "slow-start-until-mark"]),
-            default: Fallback::Text("none"),
-            range: Range::ANY,
-            source: "Siris et al. 2002 measure after 60 s and describe no start",
-            doc: "How a connection begins: with the least window, or by slow start until its first mark. After a timeout \
-                  slow start goes up to the threshold, half of the window, or until a mark, with either.",
-        },
-        Param {
-            name: "marked_ack",
-            ty: Type::Choice(&["increase", "none"]),
-            default: Fallback::Text("increase"),
-            range: Range::ANY,
-            source: "Siris et al. 2002 equations 4 and 6: f is 1 or 0 in one formula that every ACK applies",
-            doc: "What an ACK with a mark adds to the window: the increase of any ACK, or none, as RFC 3168 section 6.1.2 \
-                  has it for TCP. With none the mean window is weight * (1 - p) / p in place of weight / p.",
-        },
-    ],
+    params: Given::PARAMS,
     observables: &[WINDOW],
     counters: &[],
     deviations: &[
@@ -255,6 +236,7 @@ pub static TABLE: Mechanism = Mechanism {
 
 #[cfg(test)]
 mod tests {
+    use evenflow_base::schema::Value;
     use evenflow_base::{Stream, Time};
 
     use super::*;
@@ -349,7 +331,7 @@ mod tests {
     fn slow_start_ends_at_the_first_mark_without_halving() {
         let mut cc = wtp("inverse-decrease", 10.0, &[("start", Value::Word("slow-start-until-mark".into()))]);
         let mut w = Window { cwnd: MSS, ssthresh: 0.0 };
-        cc.start(&mut w, MSS);
+        cc.on_start(&mut w, MSS);
         for _ in 0..19 {
             cc.grow(&mut w, &acked(0));
         }
@@ -366,7 +348,7 @@ mod tests {
     fn without_slow_start_it_begins_with_the_least_window() {
         let mut w = Window { cwnd: 10.0 * MSS, ssthresh: f64::INFINITY };
         let mut cc = wtp("proportional-increase", 2.0, &[]);
-        cc.start(&mut w, MSS);
+        cc.on_start(&mut w, MSS);
         assert_eq!(w.cwnd, MSS);
         cc.grow(&mut w, &acked(0));
         assert_eq!(w.cwnd, 2.0 * MSS); // 1 + 0.5 * 2 / 1
@@ -376,10 +358,10 @@ mod tests {
     fn after_a_timeout(start: &str, marks: &[u32]) -> (Vec<f64>, f64) {
         let mut cc = wtp("proportional-increase", 1.0, &[("start", Value::Word(start.into()))]);
         let mut w = Window { cwnd: 20.0 * MSS, ssthresh: MSS };
-        let event = Congestion { signal: Signal::Timeout, now: Time::ZERO, flight: 0.0, mss: MSS };
-        w.ssthresh = cc.reduce(&w, &event);
+        let event = Congestion::new(Signal::Timeout, Time::ZERO, 0.0, MSS);
+        w.ssthresh = cc.ssthresh(&w, &event);
         assert_eq!(w.ssthresh, 10.0 * MSS);
-        w.cwnd = cc.floor(MSS);
+        w.cwnd = cc.min_window(MSS);
         let each = |marks: &u32| {
             cc.grow(&mut w, &acked(*marks));
             w.cwnd / MSS

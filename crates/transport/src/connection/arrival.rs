@@ -29,30 +29,29 @@ impl Arrived {
 }
 
 impl Connection {
-    /// A segment has reached `at`; `carried` is what its packet carries in the options.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "what arrives, when, under which rules, and where its effects go"
-    )]
-    pub fn receive(
-        &mut self,
-        at: End,
-        packet: &Packet,
-        carried: &Carried,
-        now: Time,
-        profile: &Profile,
-        out: &mut Vec<Segment>,
-        notices: &mut Vec<Notice>,
-    ) {
-        if self.talk.is_none() {
-            return match at {
-                End::Client => self.sender.receive_apart(packet, carried, now, profile, out),
-                End::Server => self.receiver.receive(packet, now, profile, out),
-            };
+    /// A segment has reached `at`; `carried` are the options of its packet. Returns the end's
+    /// [`Connection::deadline`]. The path of a one-way connection is inlined.
+    #[inline(always)]
+    pub fn receive(&mut self, at: End, packet: &Packet, carried: &Carried, mut to: Outlet) -> Time {
+        if self.talk.is_some() {
+            self.receive_segment(at, packet, carried, &mut to);
+            return self.deadline(at);
         }
-        let from = out.len();
-        let mut to = Outlet { now, profile, out, notices };
-        let to = &mut to;
+        match at {
+            End::Client => {
+                self.sender.receive(packet, carried, to.now, to.profile, to.out);
+                self.sender.deadline()
+            }
+            End::Server => {
+                self.receiver.receive(packet, to.now, to.profile, to.out);
+                self.receiver.deadline()
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn receive_segment(&mut self, at: End, packet: &Packet, carried: &Carried, to: &mut Outlet) {
+        let from = to.out.len();
         match self.state(at) {
             State::Closed => self.refuse(packet, carried, to),
             State::Listen => self.listen(packet, carried, to),

@@ -1,16 +1,16 @@
 //! What applications and timers ask of a connection (RFC 9293 section 3.9.1, 3.10.1 to 3.10.5, 3.10.8).
 
 use super::*;
+use crate::sender::Life;
 
 impl Connection {
     /// The client opens. Without a handshake both ends are open at once.
-    pub fn open(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>, notices: &mut Vec<Notice>) {
-        let from = out.len();
+    pub fn open(&mut self, to: &mut Outlet) {
+        let (now, profile, from) = (to.now, to.profile, to.out.len());
+        self.sender.open(now, profile, to.out);
         if self.talk.is_none() {
-            return self.sender.open(now, profile, out);
+            return;
         }
-        self.sender.open(now, profile, out);
-        let mut to = Outlet { now, profile, out, notices };
         if profile.handshake == Handshake::ThreeWay {
             self.tail(End::Client).state = State::SynSent;
             self.tail(End::Server).state = State::Listen;
@@ -21,30 +21,22 @@ impl Connection {
             }
             self.accept(now, profile, to.out);
         }
-        self.dress(End::Client, from, &mut to);
+        self.dress(End::Client, from, to);
     }
 
     /// The application at `end` writes; gives how many bytes the send buffer took. Where it did not take all, [`Notice::Room`]
     /// follows. Nothing is taken after a close, and from a server without a half of its own ([`Connection::equip`]).
-    pub fn write(
-        &mut self,
-        end: End,
-        bytes: u64,
-        now: Time,
-        profile: &Profile,
-        out: &mut Vec<Segment>,
-    ) -> u64 {
+    pub fn write(&mut self, end: End, bytes: u64, to: &mut Outlet) -> u64 {
         if !self.talks() || !self.state(end).may_write() || self.tail(end).closing {
             return 0;
         }
-        let from = out.len();
-        let room = self.room(end, profile);
-        let taken = bytes.min(room);
+        let from = to.out.len();
+        let taken = bytes.min(self.room(end, to.profile));
         let Some(sender) = self.outgoing(end) else { return 0 };
-        sender.offer(taken, now, profile, out);
-        sender.persist(now, profile);
+        sender.offer(taken, to.now, to.profile, to.out);
+        sender.persist(to.now, to.profile);
         self.tail(end).blocked |= taken < bytes;
-        self.dress(end, from, &mut Outlet { now, profile, out, notices: &mut Vec::new() });
+        self.dress(end, from, to);
         taken
     }
 
@@ -65,57 +57,42 @@ impl Connection {
 
     /// The application at `end` reads up to `bytes` of what came in order; gives how many. The window that this opens is announced at
     /// once where that is worth an ACK.
-    pub fn read(
-        &mut self,
-        end: End,
-        bytes: u64,
-        now: Time,
-        profile: &Profile,
-        out: &mut Vec<Segment>,
-    ) -> u64 {
+    pub fn read(&mut self, end: End, bytes: u64, to: &mut Outlet) -> u64 {
         if !self.talks() {
             return 0;
         }
-        let from = out.len();
+        let from = to.out.len();
         let bytes = bytes.min(self.unread(end));
         let expected = self.expected(end);
         let tail = self.tail(end);
         tail.read += bytes;
         let wants =
-            tail.buffer.as_ref().is_some_and(|buffer| buffer.wants_update(expected, tail.read, profile));
+            tail.buffer.as_ref().is_some_and(|buffer| buffer.wants_update(expected, tail.read, to.profile));
         if bytes > 0 && wants && tail.state.may_receive() {
-            self.acknowledge(end, out);
-            self.dress(end, from, &mut Outlet { now, profile, out, notices: &mut Vec::new() });
+            self.acknowledge(end, to.out);
+            self.dress(end, from, to);
         }
         bytes
     }
 
     /// The application at `end` has no more to send (CLOSE). The other direction goes on. Before the connection is open this
     /// abandons it (RFC 9293 section 3.10.4).
-    pub fn close(
-        &mut self,
-        end: End,
-        now: Time,
-        profile: &Profile,
-        out: &mut Vec<Segment>,
-        notices: &mut Vec<Notice>,
-    ) {
+    pub fn close(&mut self, end: End, to: &mut Outlet) {
         if !self.talks() {
             return;
         }
-        let from = out.len();
-        let mut to = Outlet { now, profile, out, notices };
+        let from = to.out.len();
         match self.state(end) {
             State::Listen | State::SynSent => {
-                self.tear_down(end, now);
+                self.tear_down(end, to.now);
                 to.notices.push(Notice::Closed(end));
             }
             State::SynReceived => self.tail(end).closing = true,
-            State::Established => self.send_fin(end, State::FinWait1, &mut to),
-            State::CloseWait => self.send_fin(end, State::LastAck, &mut to),
+            State::Established => self.send_fin(end, State::FinWait1, to),
+            State::CloseWait => self.send_fin(end, State::LastAck, to),
             _ => {}
         }
-        self.dress(end, from, &mut to);
+        self.dress(end, from, to);
     }
 
     pub(super) fn send_fin(&mut self, end: End, state: State, to: &mut Outlet) {
@@ -150,30 +127,22 @@ impl Connection {
     }
 
     /// The application at `end` breaks the connection off (ABORT): the other end learns of it by a RST.
-    pub fn abort(
-        &mut self,
-        end: End,
-        now: Time,
-        profile: &Profile,
-        out: &mut Vec<Segment>,
-        notices: &mut Vec<Notice>,
-    ) {
+    pub fn abort(&mut self, end: End, to: &mut Outlet) {
         use State::*;
         if !self.talks() {
             return;
         }
-        let from = out.len();
+        let from = to.out.len();
         let state = self.state(end);
         let (_, next) = self.sent(end);
         if matches!(state, SynReceived | Established | FinWait1 | FinWait2 | CloseWait) {
-            out.push(Segment { seq: next, payload: 0, stamp: 0, flags: flags::RST, ip: 0, again: false });
+            to.out.push(Segment { seq: next, payload: 0, stamp: 0, flags: flags::RST, ip: 0, again: false });
         }
-        self.tear_down(end, now);
-        let mut to = Outlet { now, profile, out, notices };
+        self.tear_down(end, to.now);
         if !matches!(state, Closed | TimeWait) {
             to.notices.push(Notice::Closed(end));
         }
-        self.dress(end, from, &mut to);
+        self.dress(end, from, to);
     }
 
     /// Nothing is left of the connection at `end`: what is queued there is gone.
@@ -191,29 +160,26 @@ impl Connection {
     }
 
     /// A timer of `end` has come.
-    pub fn wake(
-        &mut self,
-        end: End,
-        now: Time,
-        profile: &Profile,
-        out: &mut Vec<Segment>,
-        notices: &mut Vec<Notice>,
-    ) {
+    pub fn wake(&mut self, end: End, to: &mut Outlet) {
+        let (now, profile, from) = (to.now, to.profile, to.out.len());
         if self.talk.is_none() {
-            return match end {
-                End::Client => self.sender.wake(now, profile, out),
-                End::Server => self.receiver.wake(now, out),
+            if end == End::Server {
+                return self.receiver.wake(now, to.out);
+            }
+            self.sender.wake(now, profile, to.out);
+            return match self.sender.life() {
+                Life::Done => to.notices.push(Notice::Closed(end)),
+                Life::Dead => to.notices.push(Notice::Reset(end)),
+                _ => {}
             };
         }
-        let from = out.len();
-        let mut to = Outlet { now, profile, out, notices };
         if let Some(sender) = self.outgoing(end)
             && now >= sender.deadline()
         {
             sender.wake(now, profile, to.out);
             sender.persist(now, profile);
-            if sender.life() == crate::sender::Life::Dead {
-                return self.give_up(end, &mut to);
+            if sender.life() == Life::Dead {
+                return self.give_up(end, to);
             }
         }
         if self.incoming(end).is_some_and(|receiver| now >= receiver.deadline()) {
@@ -223,9 +189,9 @@ impl Connection {
             }
         }
         if now >= self.tail(end).timer {
-            self.tail_timer(end, &mut to);
+            self.tail_timer(end, to);
         }
-        self.dress(end, from, &mut to);
+        self.dress(end, from, to);
     }
 
     fn tail_timer(&mut self, end: End, to: &mut Outlet) {

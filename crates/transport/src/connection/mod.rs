@@ -1,9 +1,11 @@
-//! Both ends of a connection: data both ways, ACKs that ride on it, closing and breaking off (RFC 9293 sections 3.5, 3.6, 3.10).
+//! Both ends of a connection: data both ways, ACKs that ride on it, closing and breaking off (RFC 9293
+//! sections 3.5, 3.6, 3.10).
 //!
-//! A bulk flow is a [`Sender`] and a [`Receiver`] and nothing else: one direction, no FIN. Where an application talks there is
-//! besides what each end knows of the other ([`Tail`]); the half on which the server sends is made when it is needed.
-//! Loss recovery and acknowledgements are those two's; here their segments are put together and taken apart. A FIN takes a
-//! sequence number: inside, it is one byte more of the stream.
+//! A one-way connection is a [`Sender`] and a [`Receiver`]: one direction, all of its data known from the
+//! start, no FIN. Where an application talks, each end also knows the state of the other ([`Tail`]). The
+//! half on which the server sends is made when it is needed. Loss recovery and acknowledgements are those
+//! two's; here their segments are put together and taken apart. A FIN takes a sequence number: inside, it is
+//! one byte more of the stream.
 //!
 //! Not here: urgent data, simultaneous open, security and precedence.
 
@@ -14,7 +16,8 @@ mod state;
 
 use evenflow_base::{Carried, Duration, End, Options, Packet, Time, flags, ip};
 
-use crate::profile::Handshake;
+use crate::exposure::Cheat;
+use crate::profile::{Ecn, Handshake};
 use crate::{CongestionControl, Profile, Receiver, Segment, Sender};
 
 use buffer::Buffer;
@@ -28,6 +31,26 @@ pub struct Connection {
     /// What the server receives it with.
     pub receiver: Receiver,
     talk: Option<Box<Talk>>,
+    carries: Carries,
+}
+
+/// What packets of a connection carry in options, as far as its configuration says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carries {
+    /// Nothing.
+    Nothing,
+    /// ACKs carry SACK blocks.
+    Sack,
+    /// Any packet may carry any option.
+    Options,
+}
+
+impl Carries {
+    /// Whether [`Connection::attach`] has to be called for a segment.
+    #[inline(always)]
+    pub fn is_asked_for(self, segment: &Segment) -> bool {
+        self != Carries::Nothing && (self == Carries::Options || segment.flags & flags::ACK != 0)
+    }
 }
 
 /// What there is where applications talk.
@@ -131,42 +154,55 @@ fn holds(segment: &Segment) -> bool {
     segment.payload > 0 || segment.flags & flags::FIN != 0
 }
 
-/// Where what an end does goes.
-struct Outlet<'a> {
-    now: Time,
-    profile: &'a Profile,
-    out: &'a mut Vec<Segment>,
-    notices: &'a mut Vec<Notice>,
+/// A call of a connection: its instant and profile, and where its effects go.
+#[derive(Debug)]
+pub struct Outlet<'a> {
+    /// When.
+    pub now: Time,
+    /// The connection's profile.
+    pub profile: &'a Profile,
+    /// Segments to send.
+    pub out: &'a mut Vec<Segment>,
+    /// Notices for the application.
+    pub notices: &'a mut Vec<Notice>,
 }
 
 impl Connection {
     /// Bytes that it holds beside itself.
-    pub fn held_bytes(&self) -> usize {
-        let both = |sender: &Sender, receiver: &Receiver| sender.held_bytes() + receiver.held_bytes();
-        let half = |half: &Back| size_of::<Back>() + both(&half.sender, &half.receiver);
+    pub fn heap_bytes(&self) -> u64 {
+        let both = |sender: &Sender, receiver: &Receiver| sender.heap_bytes() + receiver.heap_bytes();
+        let half = |half: &Back| size_of::<Back>() as u64 + both(&half.sender, &half.receiver);
         let talk = |talk: &Talk| {
             let buffers =
                 talk.tails.iter().filter(|tail| tail.buffer.is_some()).count() * size_of::<Buffer>();
-            let halves =
-                [&talk.back, &talk.spare].into_iter().flatten().map(|back| half(back)).sum::<usize>();
-            size_of::<Talk>() + buffers + halves
+            let halves = [&talk.back, &talk.spare].into_iter().flatten().map(|back| half(back)).sum::<u64>();
+            (size_of::<Talk>() + buffers) as u64 + halves
         };
         both(&self.sender, &self.receiver) + self.talk.as_deref().map_or(0, talk)
     }
 
-    /// A bulk flow: `size` bytes (`None`: endless) from client to server, and nobody is notified.
-    pub fn bulk(profile: &Profile, control: CongestionControl, size: Option<u64>) -> Connection {
+    /// A one-way connection: `size` bytes (`None`: endless) from client to server. The client is notified of
+    /// the end.
+    pub fn one_way(profile: &Profile, control: CongestionControl, size: Option<u64>) -> Connection {
+        let renumbers = profile.conex.is_some_and(|conex| conex.cheat == Cheat::Renumber);
+        let carries = match renumbers || profile.ecn == Ecn::ReEcnUnlimited || control.needs().one_way_delay {
+            true => Carries::Options,
+            false if profile.sack => Carries::Sack,
+            false => Carries::Nothing,
+        };
         Connection {
             sender: Sender::new(profile, control, size),
             receiver: Receiver::new(profile),
             talk: None,
+            carries,
         }
     }
 
     /// A connection over which applications talk. Nothing has been written yet.
     pub fn talking(profile: &Profile, control: CongestionControl) -> Connection {
-        let mut connection = Connection::bulk(profile, control, Some(0));
+        let mut connection = Connection::one_way(profile, control, Some(0));
         connection.sender.talk(profile);
+        connection.carries = Carries::Options;
         connection.talk = Some(Box::new(Talk { tails: [Tail::new(), Tail::new()], back: None, spare: None }));
         connection
     }
@@ -179,6 +215,11 @@ impl Connection {
             talk.tails = [Tail::new(), Tail::new()];
             talk.spare = talk.back.take().or(talk.spare.take());
         }
+    }
+
+    /// What its packets carry in options.
+    pub fn carries(&self) -> Carries {
+        self.carries
     }
 
     /// Whether applications talk over it.
@@ -248,17 +289,23 @@ impl Connection {
         }
     }
 
-    /// The state of `end`. A bulk flow knows none: CLOSED.
+    /// The state of `end`. A one-way connection knows none: CLOSED.
     pub fn state(&self, end: End) -> State {
         self.talk.as_ref().map_or(State::Closed, |talk| talk.tails[end.index()].state)
     }
 
     /// What `end` sends with; `None`: a server that never wrote.
+    #[inline]
     pub fn half(&self, end: End) -> Option<&Sender> {
         match end {
             End::Client => Some(&self.sender),
             End::Server => Some(&self.talk.as_ref()?.back.as_ref()?.sender),
         }
+    }
+
+    /// What its ends send with, as far as they send.
+    pub fn senders(&self) -> impl Iterator<Item = &Sender> {
+        End::BOTH.into_iter().filter_map(|end| self.half(end))
     }
 
     /// Bytes of the application that came to `end` in order.
@@ -294,18 +341,47 @@ impl Connection {
     }
 
     /// When [`Connection::wake`] wants to be called for `end`.
+    #[inline]
     pub fn deadline(&self, end: End) -> Time {
-        let (sender, receiver) = match (end, self.back()) {
-            (End::Client, back) => (Some(&self.sender), back.map(|back| &back.receiver)),
-            (End::Server, back) => (back.map(|back| &back.sender), Some(&self.receiver)),
+        let own = match end {
+            End::Client => self.sender.deadline(),
+            End::Server => self.receiver.deadline(),
         };
-        let tail = self.talk.as_ref().map_or(Time::NEVER, |talk| talk.tails[end.index()].timer);
-        let sender = sender.map_or(Time::NEVER, Sender::deadline);
-        tail.min(sender).min(receiver.map_or(Time::NEVER, Receiver::deadline))
+        let Some(talk) = &self.talk else { return own };
+        let back = talk.back.as_ref().map_or(Time::NEVER, |back| match end {
+            End::Client => back.receiver.deadline(),
+            End::Server => back.sender.deadline(),
+        });
+        own.min(back).min(talk.tails[end.index()].timer)
     }
 
-    /// What the packet of a segment that `end` sends carries in `options`: to be asked right after each call, segment by segment.
+    /// What the packet of a segment carries in `options`: to be asked right after each call, segment by
+    /// segment.
+    #[inline(always)]
     pub fn attach(
+        &mut self,
+        segment: &Segment,
+        packet: &mut Packet,
+        options: &mut Options,
+        now: Time,
+        profile: &Profile,
+    ) {
+        let end = if segment.is_backward() { End::Server } else { End::Client };
+        if segment.flags & (flags::ACK | flags::SYN | flags::RST) == flags::ACK
+            && profile.sack
+            && let Some(receiver) = self.incoming(end)
+            && receiver.reports()
+        {
+            receiver.report(&mut options.attach(packet).report);
+        }
+        if self.carries == Carries::Options {
+            self.attach_options(end, segment, packet, options, now, profile);
+        }
+    }
+
+    /// Counts of marks, the other number, the clock, the receive window; not SACK blocks.
+    #[inline(never)]
+    fn attach_options(
         &mut self,
         end: End,
         segment: &Segment,
@@ -314,45 +390,48 @@ impl Connection {
         now: Time,
         profile: &Profile,
     ) {
-        let acknowledges = segment.flags & flags::ACK != 0 && segment.flags & flags::RST == 0;
+        let resets = segment.flags & flags::RST != 0;
+        let acknowledges = segment.flags & flags::ACK != 0 && !resets;
         if acknowledges
-            && profile.sack
-            && segment.flags & flags::SYN == 0
-            && let Some(receiver) = self.incoming(end)
-            && receiver.reports()
-        {
-            receiver.report(&mut options.attach(packet).report);
-        }
-        if acknowledges
-            && profile.ecn == crate::profile::Ecn::ReEcnUnlimited
+            && profile.ecn == Ecn::ReEcnUnlimited
             && let Some(receiver) = self.incoming(end)
         {
             options.attach(packet).marked = receiver.marked();
-        }
-        if self.talk.is_none() {
-            return;
         }
         if acknowledges && holds(segment) {
             let expected = self.expected(end);
             let carried = options.attach(packet);
             (carried.ack, carried.ts_val) = (expected, profile.clock_at(now));
         } else if acknowledges
-            && self.half(end.other()).is_some_and(|half| half.control().needs_one_way_delay())
+            && self.half(end.other()).is_some_and(|half| half.control().needs().one_way_delay)
         {
             options.attach(packet).ts_val = profile.clock_at(now);
         }
-        if self.tail(end).buffer.is_some() && segment.flags & flags::RST == 0 {
-            if acknowledges && segment.flags & flags::SYN != 0 {
-                // it echoes a stamp, and who measures round trips on the way needs its own
-                options.attach(packet).ts_val = profile.clock_at(now);
-            }
-            self.attach_window(end, segment, options.attach(packet), profile);
+        if segment.payload > 0
+            && let Some(exposure) = self.outgoing(end).and_then(Sender::exposure_mut)
+            && exposure.settings().cheat == Cheat::Renumber
+        {
+            options.attach(packet).shown = Some(exposure.number(segment.payload));
+        }
+        if self.talks() && self.tail(end).buffer.is_some() && !resets {
+            self.attach_window(end, segment, options.attach(packet), now, profile);
         }
     }
 
     /// The receive window that a segment tells.
     #[inline(never)]
-    fn attach_window(&mut self, end: End, segment: &Segment, carried: &mut Carried, profile: &Profile) {
+    fn attach_window(
+        &mut self,
+        end: End,
+        segment: &Segment,
+        carried: &mut Carried,
+        now: Time,
+        profile: &Profile,
+    ) {
+        if segment.flags & (flags::SYN | flags::ACK) == flags::SYN | flags::ACK {
+            // It echoes a stamp, and who measures round trips on the way needs its own.
+            carried.ts_val = profile.clock_at(now);
+        }
         let (expected, sent) = (self.expected(end), self.sent(end));
         let tail = self.tail(end);
         let read = tail.read;
@@ -370,15 +449,12 @@ impl Connection {
         }
     }
 
-    fn back(&self) -> Option<&Back> {
-        self.talk.as_ref()?.back.as_deref()
-    }
-
     fn tail(&mut self, end: End) -> &mut Tail {
         &mut self.talk.as_mut().expect("applications talk over it").tails[end.index()]
     }
 
     /// What `end` sends with, to be changed.
+    #[inline]
     pub fn outgoing(&mut self, end: End) -> Option<&mut Sender> {
         match end {
             End::Client => Some(&mut self.sender),
@@ -387,6 +463,7 @@ impl Connection {
     }
 
     /// What `end` receives with.
+    #[inline]
     fn incoming(&mut self, end: End) -> Option<&mut Receiver> {
         match end {
             End::Client => Some(&mut self.talk.as_mut()?.back.as_mut()?.receiver),
@@ -431,7 +508,7 @@ impl Connection {
             self.ride(end, from, to);
         }
         let mode = if end == End::Client { self.sender.ecn() } else { self.receiver.ecn() };
-        let control = to.profile.ect_where(to.profile.ecn_on_control && mode != crate::profile::Ecn::Off);
+        let control = to.profile.ect_where(to.profile.ecn_on_control && mode != Ecn::Off);
         let way = if end == End::Client { 0 } else { ip::BACKWARD };
         for segment in &mut to.out[from..] {
             if segment.flags == 0 && segment.payload == 0 {

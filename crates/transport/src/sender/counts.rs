@@ -1,5 +1,5 @@
-//! What a sender counts of its own life: what reduced its window, and what held it back (RFC 4898 sections 3.2 and 3.4: the
-//! groups `tcpEStatsStack` and `tcpEStatsPerf`).
+//! What a sender counts of its own life: what reduced its window, and what held it back (RFC 4898 sections
+//! 3.2 and 3.4: the groups `tcpEStatsStack` and `tcpEStatsPerf`).
 
 use evenflow_base::{Duration, Time};
 
@@ -10,7 +10,8 @@ use crate::congestion_control::Signal;
 pub struct Reductions {
     /// Losses told by duplicate ACKs, reports or probes.
     pub loss: u32,
-    /// Congestion marks. A control that deals with marks one by one counts the ACKs whose marks made its window smaller.
+    /// Congestion marks. A control that deals with marks one by one counts the ACKs whose marks made its
+    /// window smaller.
     pub mark: u32,
     /// Timeouts; those that repeat one before any progress reduce nothing more.
     pub timeout: u32,
@@ -25,7 +26,8 @@ pub struct Counts {
     pub threshold_falls: u32,
     /// How often the window was reduced because nothing had been sent for a timeout.
     pub restarts: u32,
-    /// How often it went on after nothing had been in flight for longer than a timeout, whether or not that reduced the window.
+    /// How often it went on after nothing had been in flight for longer than a timeout, whether or not that
+    /// reduced the window.
     pub idle_periods: u32,
     /// Retransmission timeouts, each repetition included; those of a SYN are not.
     pub timeouts: u32,

@@ -1,9 +1,10 @@
-//! What a connection leaves behind for the next one to the same host (Linux's route metrics, as Linux 3.2 keeps them).
+//! What a connection leaves behind for the next one to the same host (Linux's route metrics, as Linux 3.2
+//! keeps them).
 //!
-//! A scenario gives them as the lines `cached_ssthresh`, `cached_reordering`, `cached_srtt` and `cached_rttvar`. With
-//! `save_metrics` a user's connections share them: their profile is the cache, read as a handshake ends; at the end of a
-//! connection whoever runs it has [`Metrics::learn`] add to what the profile holds, and [`Metrics::keep`] put it there. The
-//! window itself is never kept.
+//! A scenario gives them as the lines `cached_ssthresh`, `cached_reordering`, `cached_srtt` and
+//! `cached_rttvar`. With `save_metrics` a user's connections share them: their profile is the cache, read as
+//! a handshake ends; at the end of a connection whoever runs it has [`Metrics::learn`] add to what the
+//! profile holds, and [`Metrics::keep`] put it there. The window itself is never kept.
 
 use evenflow_base::Duration;
 
@@ -45,10 +46,11 @@ impl Metrics {
         (profile.cached_srtt, profile.cached_rttvar) = (self.srtt, self.rttvar);
     }
 
-    /// An orderly close. The round-trip time is taken over where it is longer, and approached by an eighth where it is
-    /// shorter; its deviation, at least the distance between the two, likewise by a quarter. Where slow start was never left, a
-    /// threshold that is known rises to half the window; in congestion avoidance it is half the window or the threshold,
-    /// whichever is more; otherwise one that is known rises to the threshold.
+    /// An orderly close. The round-trip time is taken over where it is longer, and approached by an eighth
+    /// where it is shorter; its deviation, at least the distance between the two, likewise by a quarter.
+    /// Where slow start was never left, a threshold that is known rises to half the window; in congestion
+    /// avoidance it is half the window or the threshold, whichever is more; otherwise one that is known rises
+    /// to the threshold.
     pub fn learn(&mut self, sender: &Sender, profile: &Profile) {
         let mss = profile.segment();
         let window = sender.window();

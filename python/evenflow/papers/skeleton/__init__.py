@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import re
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,14 +23,14 @@ def copy(name: str, where: Path) -> list[Path]:
     Raises:
         UsageError: the name is no name for a package, or is taken; the folder is there. All of it at once.
     """
-    from .. import known, plain_key
+    from .. import installed, plain_key
 
     package, wrong = plain_key(name), []
-    if not package.isidentifier() or not package.isascii() or keyword.iskeyword(package):
+    if not re.fullmatch("[a-z][a-z0-9_]*", package) or keyword.iskeyword(package):
         wrong.append(f"“{name}” is no name for a paper: letters, digits, - and _, a letter first.")
-    elif package in known():
+    elif package in installed():
         wrong.append(f"There is a paper {package} already.")
-    elif package in sys.stdlib_module_names or find_spec(package) is not None:
+    elif package in (*sys.stdlib_module_names, "tests") or find_spec(package) is not None:
         wrong.append(f"There is a Python package {package} already.")
     folder = where / name
     if not wrong and folder.exists():

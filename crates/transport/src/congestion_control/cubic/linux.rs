@@ -1,11 +1,14 @@
-//! The curve in whole numbers, as a Linux kernel of today draws it.
+//! CUBIC in the whole numbers of a current Linux kernel.
 //!
-//! Packets, jiffies and 1/1024 s: the target decides after how many acknowledged packets the window grows by one (`cnt`),
-//! looked at once a jiffy at most, and once in 31 where the window has not moved. Symbols are the kernel's.
+//! Packets, jiffies and 1/1024 s: the target decides after how many acknowledged packets the window grows by
+//! one (`cnt`), looked at once a jiffy at most, and once in 31 where the window has not moved. Symbols are
+//! the kernel's.
 
 use evenflow_base::{Duration, Time};
 
-use super::Shape;
+use crate::congestion_control::{Acked, Congestion, Control, Signal, Window};
+
+use super::{Shape, SlowStart};
 
 /// Jiffies in a second: CONFIG_HZ, which a distribution chooses; 1000 is the finest there is.
 pub const HZ: u64 = 1000;
@@ -24,16 +27,17 @@ pub struct Module {
     most: Option<u64>,
     /// Sixteenths of a packet that an ACK is taken for.
     ratio: u64,
-    /// It counts ACKs, whatever they cover, and the one after `cnt` of them opens the window; `first` holds whatever the
-    /// curve says, which is looked at again each time the window moved.
+    /// It counts ACKs, whatever they cover, and the one after `cnt` of them opens the window; `first` holds
+    /// whatever the curve says, which is looked at again each time the window moved.
     by_acks: bool,
 }
 
 /// A kernel of today: 5 % a round trip at first, one and a half windows a round trip at most.
 pub const TODAY: Module = Module { first: 20, steepest: 2, most: None, ratio: 16, by_acks: false };
 
-/// Linux 2.6.22, which ns-2.35 ships (Sanhaji 2015's stack). Its mean of the packets an ACK covers starts at two and, in
-/// whole sixteenths, comes to rest at 31/16 where every packet has an ACK of its own: growth is nearly twice the curve's.
+/// Linux 2.6.22, which ns-2.35 ships (Sanhaji 2015's stack). Its mean of the packets an ACK covers starts at
+/// two and, in whole sixteenths, comes to rest at 31/16 where every packet has an ACK of its own: growth is
+/// nearly twice the curve's.
 pub const OF_2_6_22: Module = Module { first: 50, steepest: 1, most: Some(16), ratio: 31, by_acks: true };
 
 /// What an epoch remembers.
@@ -210,6 +214,56 @@ impl Curve {
     }
 }
 
+/// The control.
+#[derive(Clone, Copy, Debug)]
+pub struct Linux {
+    shape: Shape,
+    curve: Curve,
+    start: SlowStart,
+}
+
+impl Linux {
+    /// With a module's curve.
+    pub(super) fn new(shape: &Shape, module: Module, start: SlowStart) -> Linux {
+        Linux { shape: *shape, curve: Curve::new(shape, module), start }
+    }
+}
+
+impl Control for Linux {
+    fn grow(&mut self, w: &mut Window, acked: &Acked) {
+        self.start.sample(acked, self.curve.began());
+        let mut bytes = acked.segments as f64 * acked.mss;
+        if w.cwnd < w.ssthresh {
+            bytes -= self.start.grow(w, acked, bytes);
+        }
+        if bytes > 0.0 && w.cwnd >= w.ssthresh {
+            let (cwnd, segments) = ((w.cwnd / acked.mss) as u64, (bytes / acked.mss) as u64);
+            let (least, friendly) = (self.start.least, self.shape.reno_friendly);
+            w.cwnd += self.curve.grow(cwnd, segments, acked.now, least, friendly) as f64 * acked.mss;
+        }
+    }
+
+    fn ssthresh(&mut self, w: &Window, event: &Congestion) -> f64 {
+        self.start.on_congestion_event(event.signal);
+        let packets = (w.cwnd / event.mss) as u64;
+        let ssthresh = self.curve.reduce(packets, self.shape.fast_convergence) as f64 * event.mss;
+        if event.signal == Signal::Timeout {
+            self.curve.forget();
+            self.start.least = None;
+        }
+        ssthresh
+    }
+
+    /// The curve does not count idle time.
+    fn on_idle_restart(&mut self, idle: Duration) {
+        self.curve.shift(idle);
+    }
+
+    fn observe(&self, name: &str) -> Option<f64> {
+        self.curve.observe(name)
+    }
+}
+
 fn jiffies(time: Time) -> u64 {
     time.0 / (1_000_000_000 / HZ)
 }
@@ -260,9 +314,9 @@ mod tests {
     fn k_and_the_first_steps_of_an_epoch_by_hand() {
         let mut c = curve();
         assert_eq!(c.reduce(100, true), 70);
-        // K = cbrt(2^40 / 410 * 30) = cbrt(80452070310) = 4316.97 of 1024, that is 4.216 s.
-        // t = 100 jiffies of least delay = 102; offs = 4214; delta = 410 * 4214^3 / 2^40 = 27.9; target 100 - 27 = 73.
-        // cnt = 70 / 3 = 23.
+        // K = cbrt(2^40 / 410 * 30) = cbrt(80452070310) = 4316.97 of 1024, that is 4.216 s. t = 100 jiffies
+        // of least delay = 102; offs = 4214; delta = 410 * 4214^3 / 2^40 = 27.9; target 100 - 27 = 73. cnt =
+        // 70 / 3 = 23.
         let ms = |x| Some(Duration::from_millis(x));
         assert_eq!(c.grow(70, 1, at(5000), ms(100), false), 0);
         assert_eq!(c.epoch.map(|e| (e.k, e.origin)), Some((4316, 100)));
@@ -295,8 +349,8 @@ mod tests {
         assert_eq!((c.count, c.last_max), (20, None));
     }
 
-    /// Linux 2.6.22: from 3 to 2, the target is 3 and cnt 2 * 16 / 31 = 1, so that the second ACK opens the window. Before a
-    /// loss cnt is 50 * 16 / 31 = 25, however steep the curve.
+    /// Linux 2.6.22: from 3 to 2, the target is 3 and cnt 2 * 16 / 31 = 1, so that the second ACK opens the
+    /// window. Before a loss cnt is 50 * 16 / 31 = 25, however steep the curve.
     #[test]
     fn the_module_of_ns2_counts_one_ack_more() {
         let new = || {
@@ -349,7 +403,8 @@ mod tests {
         c.credit = 900;
         c.look = Some(Look { at: 0, cwnd: 50 });
         c.epoch = Some(Epoch { began: at(0), k: 0, origin: 50, reno: 50, acked: 0 });
-        // Ten seconds on the curve is steep: cnt 2. 900 packets of credit give one packet; two more give another.
+        // Ten seconds on the curve is steep: cnt 2. 900 packets of credit give one packet; two more give
+        // another.
         assert_eq!(c.grow(50, 2, at(10_000), None, false), 2);
         assert_eq!(c.credit, 0);
     }

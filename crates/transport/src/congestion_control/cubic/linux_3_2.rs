@@ -1,13 +1,16 @@
 //! CUBIC as Linux 3.2 has it (module version 2.3; Ben Ameur et al. 2016), hybrid slow start included.
 //!
-//! It counts ACKs, not packets: `cnt` is how many of them let the window grow by one, made smaller by the mean number of
-//! packets an ACK covers. Jiffies of 4 ms (250 Hz), 1/1024 s for the curve, delays in eighths of a millisecond, and a clock of
-//! 1 ms for hybrid slow start. Time without growth, idle or not, belongs to the epoch. Symbols are the kernel's.
+//! It counts ACKs, not packets: `cnt` is how many of them let the window grow by one, made smaller by the
+//! mean number of packets an ACK covers. Jiffies of 4 ms (250 Hz), 1/1024 s for the curve, delays in eighths
+//! of a millisecond, and a clock of 1 ms for hybrid slow start. Time without growth, idle or not, belongs to
+//! the epoch. Symbols are the kernel's.
 
 use evenflow_base::{Duration, Time};
 
-use super::super::hystart::{LOW_WINDOW, SAMPLES};
-use super::super::{Acked, Window};
+use crate::congestion_control::hystart::{LOW_WINDOW, SAMPLES};
+use crate::congestion_control::{Acked, Congestion, Control, Needs, Signal, Spurious, Window};
+use crate::profile::{SlowStart, UndoTo};
+
 use super::Shape;
 
 /// Jiffies in a second (Debian 7).
@@ -121,8 +124,8 @@ impl Curve {
         }
     }
 
-    /// Every ACK of new data: the mean of what one covers, the least delay, and whether slow start ends. Delays of the
-    /// first second of an epoch are not looked at.
+    /// Every ACK of new data: the mean of what one covers, the least delay, and whether slow start ends.
+    /// Delays of the first second of an epoch are not looked at.
     pub fn on_ack(&mut self, w: &mut Window, acked: &Acked, open: bool) {
         self.now = acked.now.0 / 1_000_000;
         if open {
@@ -239,11 +242,6 @@ impl Curve {
         self.lost_all(self.round.end);
     }
 
-    /// W_max, packets.
-    pub fn last_max(&self) -> u64 {
-        self.last_max
-    }
-
     /// K in seconds, W_max and Reno's window in packets.
     pub fn observe(&self, name: &str) -> Option<f64> {
         match name {
@@ -252,6 +250,54 @@ impl Curve {
             "w_est" => self.epoch.map(|epoch| epoch.reno as f64),
             _ => None,
         }
+    }
+}
+
+/// The control.
+#[derive(Clone, Copy, Debug)]
+pub struct Linux3_2(Curve);
+
+impl Linux3_2 {
+    pub(super) fn new(shape: &Shape, exit: SlowStart) -> Linux3_2 {
+        Linux3_2(Curve::new(shape, exit == SlowStart::Hystart))
+    }
+}
+
+impl Control for Linux3_2 {
+    fn needs(&self) -> Needs {
+        Needs { every_ack: true, ..Needs::default() }
+    }
+
+    fn on_ack(&mut self, w: &mut Window, acked: &Acked, open: bool) {
+        self.0.on_ack(w, acked, open);
+    }
+
+    fn grow(&mut self, w: &mut Window, acked: &Acked) {
+        self.0.grow(w, acked);
+    }
+
+    fn ssthresh(&mut self, w: &Window, event: &Congestion) -> f64 {
+        let ssthresh = self.0.reduce((w.cwnd / event.mss) as u64) as f64 * event.mss;
+        if event.signal == Signal::Timeout {
+            self.0.forget();
+        }
+        ssthresh
+    }
+
+    fn on_timeout_confirmed(&mut self, next: u64) {
+        self.0.lost_all(next);
+    }
+
+    /// The window is the last maximum (`bictcp_undo_cwnd`).
+    fn on_spurious_loss(&mut self, w: &mut Window, spurious: &Spurious) {
+        match spurious.to {
+            UndoTo::Before => spurious.restore(w),
+            UndoTo::TwiceThreshold => spurious.restore_to(w, self.0.last_max as f64 * spurious.mss),
+        }
+    }
+
+    fn observe(&self, name: &str) -> Option<f64> {
+        self.0.observe(name)
     }
 }
 
@@ -286,11 +332,12 @@ mod tests {
         assert_eq!(c.reno_eighths, 15);
         assert_eq!(c.reduce(107), 74); // 107 * 717 / 1024 = 74.9
         assert_eq!(c.reduce(100), 70);
-        assert_eq!(c.last_max(), 85); // 100 * 1741 / 2048
+        assert_eq!(c.last_max, 85); // 100 * 1741 / 2048
         assert_eq!(c.reduce(2), 2);
     }
 
-    /// Before a loss a packet for 20 ACKs at most, at two packets per ACK for ten; one more ACK than `cnt` each time.
+    /// Before a loss a packet for 20 ACKs at most, at two packets per ACK for ten; one more ACK than `cnt`
+    /// each time.
     #[test]
     fn before_a_loss_a_packet_for_cnt_and_one_more_acks() {
         let mut c = curve();
@@ -304,9 +351,10 @@ mod tests {
         assert_eq!(w.cwnd, 101.0 * MSS);
     }
 
-    /// After a loss at 100: 70. K = cbrt(2^40 / 410 * 30) = 4316. At once, with 100 ms of least delay, 25 jiffies = 102: off
-    /// 4214, delta 27 (27.9), target 73, cnt = 70 / 3 = 23, at two packets per ACK 11. The time of an OFF period counts: 5 s
-    /// later, 1275 jiffies = 5222, off 906, delta 410 * 906^3 / 2^40 = 0: target 100, cnt 70 / 30 = 2, 1.
+    /// After a loss at 100: 70. K = cbrt(2^40 / 410 * 30) = 4316. At once, with 100 ms of least delay, 25
+    /// jiffies = 102: off 4214, delta 27 (27.9), target 73, cnt = 70 / 3 = 23, at two packets per ACK 11. The
+    /// time of an OFF period counts: 5 s later, 1275 jiffies = 5222, off 906, delta 410 * 906^3 / 2^40 = 0:
+    /// target 100, cnt 70 / 30 = 2, 1.
     #[test]
     fn idle_time_belongs_to_the_epoch() {
         let mut c = curve();
@@ -335,7 +383,8 @@ mod tests {
         assert_ne!(c.count, 99);
     }
 
-    /// Reno's window grows by one for more than 15/8 of 16 = 30 ACKs; it is then one ahead, cnt <= 16, at two packets per ACK 8.
+    /// Reno's window grows by one for more than 15/8 of 16 = 30 ACKs; it is then one ahead, cnt <= 16, at two
+    /// packets per ACK 8.
     #[test]
     fn reno_is_the_least() {
         let mut c = curve();
@@ -361,8 +410,9 @@ mod tests {
         assert_eq!(c.per_ack, 31);
     }
 
-    /// Least 100 ms = 800; a rise is more than 800 / 16 = 50 eighths, 6.25 ms: 107 ms is (856), 106 ms is not (848). Eight samples
-    /// make the round's least, the ninth ACK compares, whatever it says itself. ACKs 5 ms apart are no train.
+    /// Least 100 ms = 800; a rise is more than 800 / 16 = 50 eighths, 6.25 ms: 107 ms is (856), 106 ms is not
+    /// (848). Eight samples make the round's least, the ninth ACK compares, whatever it says itself. ACKs 5
+    /// ms apart are no train.
     #[test]
     fn a_rise_of_the_delay_ends_slow_start() {
         assert_eq!((rise(800), rise(100), rise(8000)), (50, 32, 128));

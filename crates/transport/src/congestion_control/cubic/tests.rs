@@ -1,6 +1,8 @@
 use evenflow_base::schema::Value;
 
+use super::rfc::{Curve as Rfc, alpha, plateau, target, w_cubic};
 use super::*;
+use crate::profile::{UndoTo, WindowBase};
 
 const MSS: f64 = 1000.0;
 const SHAPE: Shape = Shape { c: 0.4, beta: 0.7, fast_convergence: true, reno_friendly: true };
@@ -43,7 +45,7 @@ fn ack(at: f64, segments: u64) -> Acked {
 }
 
 fn event(signal: Signal, at: f64, flight: f64) -> Congestion {
-    Congestion { signal, now: seconds(at), flight: flight * MSS, mss: MSS }
+    Congestion::new(signal, seconds(at), flight * MSS, MSS)
 }
 
 fn near(a: f64, b: f64) -> bool {
@@ -120,7 +122,7 @@ fn the_window_is_at_the_plateau_at_k_and_a_mirror_image_later() {
     for form in ["rfc", "linux"] {
         let mut cc = cubic(form, "standard", &[]);
         let mut w = Window { cwnd: 500.0 * MSS, ssthresh: MSS };
-        w.ssthresh = cc.reduce(&w, &event(Signal::Loss, 0.0, 500.0));
+        w.ssthresh = cc.ssthresh(&w, &event(Signal::Loss, 0.0, 500.0));
         w.cwnd = w.ssthresh;
         assert!(near(w.cwnd / MSS, 350.0));
         // K = cbrt(150 / 0.4) = 7.211 s. A round trip behind or ahead at half way: 1.95 packets per round trip.
@@ -151,20 +153,20 @@ fn fast_convergence_aims_lower_than_where_a_loss_was() {
 fn the_threshold_is_a_part_of_the_flight_and_two_segments_at_least() {
     let mut cc = cubic("rfc", "standard", &[]);
     let w = Window { cwnd: 100.0 * MSS, ssthresh: MSS };
-    assert_eq!(cc.reduce(&w, &event(Signal::Loss, 0.0, 80.0)), 56.0 * MSS);
-    assert_eq!(cc.reduce(&w, &event(Signal::Loss, 0.0, 2.0)), 2.0 * MSS);
+    assert_eq!(cc.ssthresh(&w, &event(Signal::Loss, 0.0, 80.0)), 56.0 * MSS);
+    assert_eq!(cc.ssthresh(&w, &event(Signal::Loss, 0.0, 2.0)), 2.0 * MSS);
     assert_eq!(cc.after_mark(&w, &event(Signal::Mark, 0.0, 2.0), 2.0 * MSS), 1.4 * MSS);
     assert_eq!(cc.after_mark(&w, &event(Signal::Mark, 0.0, 1.0), 2.0 * MSS), MSS);
     let mut cc = cubic("linux", "standard", &[]);
     let w = Window { cwnd: 101.0 * MSS, ssthresh: MSS };
-    assert_eq!(cc.reduce(&w, &event(Signal::Loss, 0.0, 2.0)), 70.0 * MSS); // 101 * 717 / 1024 = 70.7
+    assert_eq!(cc.ssthresh(&w, &event(Signal::Loss, 0.0, 2.0)), 70.0 * MSS); // 101 * 717 / 1024 = 70.7
 }
 
 #[test]
 fn after_a_timeout_the_plateau_is_where_avoidance_begins() {
     let mut cc = cubic("rfc", "standard", &[]);
     let mut w = Window { cwnd: 100.0 * MSS, ssthresh: MSS };
-    w.ssthresh = cc.reduce(&w, &event(Signal::Timeout, 0.0, 100.0));
+    w.ssthresh = cc.ssthresh(&w, &event(Signal::Timeout, 0.0, 100.0));
     assert_eq!(w.ssthresh, 70.0 * MSS);
     w.cwnd = MSS;
     let mut now = 1.0;
@@ -182,17 +184,23 @@ fn a_needless_reduction_is_forgotten_while_the_window_is_below() {
     let reduced = || {
         let mut cc = cubic("rfc", "standard", &[]);
         let w = Window { cwnd: 100.0 * MSS, ssthresh: MSS };
-        cc.reduce(&w, &event(Signal::Loss, 0.0, 100.0));
+        cc.ssthresh(&w, &event(Signal::Loss, 0.0, 100.0));
         cc.grow(&mut Window { cwnd: 70.0 * MSS, ssthresh: 70.0 * MSS }, &ack(1.0, 1));
         let k = cc.observe("k");
-        cc.reduce(&Window { cwnd: 90.0 * MSS, ssthresh: MSS }, &event(Signal::Loss, 2.0, 90.0));
+        cc.ssthresh(&Window { cwnd: 90.0 * MSS, ssthresh: MSS }, &event(Signal::Loss, 2.0, 90.0));
         (cc, k)
     };
+    let undo = |cc: &mut Cubic, cwnd: f64| {
+        let mut w = Window { cwnd: cwnd * MSS, ssthresh: MSS };
+        let before = Window { cwnd: 90.0 * MSS, ssthresh: MSS };
+        cc.on_spurious_loss(&mut w, &Spurious { before, to: UndoTo::Before, mss: MSS });
+        assert_eq!(w.cwnd, cwnd.max(90.0) * MSS);
+    };
     let (mut cc, k) = reduced();
-    cc.undo(&Window { cwnd: 63.0 * MSS, ssthresh: MSS }, MSS);
+    undo(&mut cc, 63.0);
     assert_eq!((cc.observe("w_max"), cc.observe("k")), (Some(100.0), k));
     let (mut cc, _) = reduced();
-    cc.undo(&Window { cwnd: 95.0 * MSS, ssthresh: MSS }, MSS); // RFC 9438 section 4.9.2: too late
+    undo(&mut cc, 95.0); // RFC 9438 section 4.9.2: too late
     assert_eq!(cc.observe("w_max"), Some(76.5));
 }
 
@@ -202,7 +210,7 @@ fn idle_time_and_unused_windows_do_not_count() {
     let grown = |pause: &dyn Fn(&mut Cubic) -> f64| {
         let mut cc = cubic("rfc", "standard", &[]);
         let mut w = Window { cwnd: 70.0 * MSS, ssthresh: 70.0 * MSS };
-        cc.reduce(&Window { cwnd: 100.0 * MSS, ssthresh: MSS }, &event(Signal::Loss, 0.0, 100.0));
+        cc.ssthresh(&Window { cwnd: 100.0 * MSS, ssthresh: MSS }, &event(Signal::Loss, 0.0, 100.0));
         cc.grow(&mut w, &ack(1.0, 1));
         cc.grow(&mut w, &ack(1.5, 1));
         let later = pause(&mut cc);
@@ -212,12 +220,12 @@ fn idle_time_and_unused_windows_do_not_count() {
     };
     let plain = grown(&|_| 0.0);
     let idle = grown(&|cc| {
-        cc.resumed(Duration::from_millis(10_000));
+        cc.on_idle_restart(Duration::from_millis(10_000));
         10.0
     });
     let held = grown(&|cc| {
-        cc.held(seconds(6.5));
-        cc.held(seconds(11.5));
+        cc.on_application_limited(seconds(6.5));
+        cc.on_application_limited(seconds(11.5));
         10.0
     });
     assert!((plain - idle).abs() < 1e-6 && (plain - held).abs() < 1e-6);
@@ -276,7 +284,7 @@ fn hystart_plus_plus_adds_eight_segments_at_most_and_is_for_the_first_slow_start
     let mut w = Window { cwnd: 20.0 * MSS, ssthresh: f64::INFINITY };
     cc.grow(&mut w, &ack(0.0, 12));
     assert_eq!(w.cwnd, 28.0 * MSS); // RFC 9406 section 4.3, L
-    w.ssthresh = cc.reduce(&w, &event(Signal::Timeout, 0.1, 28.0));
+    w.ssthresh = cc.ssthresh(&w, &event(Signal::Timeout, 0.1, 28.0));
     w.cwnd = MSS;
     cc.grow(&mut w, &ack(0.2, 12));
     assert_eq!(w.cwnd, 2.0 * MSS); // plain again
@@ -298,7 +306,7 @@ fn response(form: &str, p: f64, first: f64, cycles: usize) -> (f64, f64) {
     let mut w = Window { cwnd: first * MSS, ssthresh: MSS };
     let (mut now, mut packets, mut top) = (0.0, 0.0, first);
     for _ in 0..cycles {
-        w.ssthresh = cc.reduce(&w, &event(Signal::Loss, now, w.cwnd / MSS));
+        w.ssthresh = cc.ssthresh(&w, &event(Signal::Loss, now, w.cwnd / MSS));
         w.cwnd = w.ssthresh;
         let mut sent = 0.0;
         while sent < 1.0 / p {

@@ -516,3 +516,23 @@ fn no_answer_to_a_fin() {
         ["CLOSED", "ESTABLISHED"],
     );
 }
+
+/// A one-way connection notifies of its end only: here nothing is ever acknowledged.
+#[test]
+fn a_one_way_connection_gives_up() {
+    let profile = Profile { handshake: Handshake::None, retries: Some(2), ..hundred() };
+    let mut c = Connection::one_way(&profile, control(&profile), None);
+    let (mut out, mut notices) = (Vec::new(), Vec::new());
+    let mut at = |now, call: &mut dyn FnMut(&mut Outlet)| {
+        call(&mut Outlet { now, profile: &profile, out: &mut out, notices: &mut notices });
+        notices.clone()
+    };
+    at(Time::ZERO, &mut |to| c.open(to));
+    let (mut wakes, mut notices) = (0, Vec::new());
+    while c.deadline(End::Client) != Time::NEVER {
+        assert_eq!(notices, []);
+        wakes += 1;
+        notices = at(c.deadline(End::Client), &mut |to| c.wake(End::Client, to));
+    }
+    assert_eq!((wakes, notices), (3, vec![Notice::Reset(End::Client)]));
+}

@@ -123,7 +123,7 @@ impl Wire {
                 ..Packet::new(0, segment.size(&self.profile), segment.payload)
             };
             let c = &mut self.connection;
-            c.attach(from, &segment, &mut packet, &mut self.options, self.now, &self.profile);
+            c.attach(&segment, &mut packet, &mut self.options, self.now, &self.profile);
             if let Some(window) = self.windows.get(&self.sent) {
                 self.options.attach(&mut packet).window = Some(*window);
             }
@@ -150,14 +150,14 @@ impl Wire {
             assert!(next >= self.now, "a deadline lies in the past");
             self.now = next;
             let (mut out, mut notices) = (Vec::new(), Vec::new());
-            let profile = &self.profile;
+            let mut to = Outlet { now: next, profile: &self.profile, out: &mut out, notices: &mut notices };
             if packet == next {
                 let (_, (at, mut packet)) = self.air.pop_first().expect("a packet");
                 let carried = *self.options.release(&mut packet);
-                self.connection.receive(at, &packet, &carried, next, profile, &mut out, &mut notices);
+                self.connection.receive(at, &packet, &carried, to);
             } else {
                 let end = if wake[0] == next { End::Client } else { End::Server };
-                self.connection.wake(end, next, profile, &mut out, &mut notices);
+                self.connection.wake(end, &mut to);
             }
             self.flush(&mut out, &mut notices);
         }
@@ -169,19 +169,20 @@ impl Wire {
         let number = |i: usize| words[i].parse::<u64>().expect("a number");
         let end = if words[0] == "client" { End::Client } else { End::Server };
         let c = &mut self.connection;
+        let to = &mut Outlet { now, profile: &profile, out: &mut out, notices: &mut notices };
         match words[1] {
-            "open" => c.open(now, &profile, &mut out, &mut notices),
+            "open" => c.open(to),
             "write" => {
-                let taken = c.write(end, number(2), now, &profile, &mut out);
+                let taken = c.write(end, number(2), to);
                 if taken < number(2) {
                     self.line(format!("{} wrote {taken}", words[0]));
                 }
             }
             "read" => {
-                c.read(end, number(2), now, &profile, &mut out);
+                c.read(end, number(2), to);
             }
-            "close" => c.close(end, now, &profile, &mut out, &mut notices),
-            "abort" => c.abort(end, now, &profile, &mut out, &mut notices),
+            "close" => c.close(end, to),
+            "abort" => c.abort(end, to),
             other => panic!("nobody can {other}"),
         }
         self.flush(&mut out, &mut notices);
@@ -201,8 +202,9 @@ impl Wire {
             }
         }
         let (mut out, mut notices) = (Vec::new(), Vec::new());
-        let profile = &self.profile;
-        self.connection.receive(at, &packet, Carried::NONE, self.now, profile, &mut out, &mut notices);
+        let (now, profile) = (self.now, &self.profile);
+        let to = Outlet { now, profile, out: &mut out, notices: &mut notices };
+        self.connection.receive(at, &packet, Carried::NONE, to);
         self.flush(&mut out, &mut notices);
     }
 

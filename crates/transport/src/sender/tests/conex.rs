@@ -222,7 +222,7 @@ fn windows_do_not_know_of_conex() {
                 };
                 let lost = turn % 50 == 20;
                 una += u64::from(!lost);
-                let high = benches[0].sender.high / 1000;
+                let high = benches[0].sender.core.high / 1000;
                 if una > high {
                     una = high;
                 }
@@ -239,7 +239,7 @@ fn windows_do_not_know_of_conex() {
                     out.drain(..).map(|s| (s.seq, s.payload, s.flags, s.again)).collect::<Vec<_>>()
                 };
                 assert_eq!(plain(&mut a.out), plain(&mut b.out), "{control} {mode:?} at {now:?}");
-                assert_eq!(a.sender.window, b.sender.window, "{control} {mode:?} at {now:?}");
+                assert_eq!(a.sender.window(), b.sender.window(), "{control} {mode:?} at {now:?}");
             }
             let tally = benches[0].sender.exposure().expect("ConEx").tally();
             assert!(

@@ -62,7 +62,7 @@ fn a_single_segment_waits_where_the_next_ack_is_near() {
          102 | ack 4   | 22 23     |",
     );
     let waits = |b: &Bench, room: u64, burst: u64, at: u64| {
-        b.sender.waits_for_more(room * 1000, burst, ms(at), &b.profile)
+        b.sender.selective().scoreboard.waits_for_more(&b.sender.core, room * 1000, burst, ms(at), &b.profile)
     };
     assert!(waits(&bench, 1, 2, 102));
     assert!(!waits(&bench, 2, 2, 102), "a whole burst");

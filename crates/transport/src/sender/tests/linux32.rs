@@ -60,7 +60,7 @@ fn reordering_is_learnt_and_the_recovery_undone() {
          103 | ack 6 echo 50        | 10     | recovery cwnd 5 pipe 5
          104 | ack 10 echo 50       | 11..19 | open cwnd 10 ssthresh inf pipe 10 reordering 6",
     );
-    assert!(!b.sender.selective().adaptive.forward);
+    assert!(!b.sender.linux3_2().forward);
 }
 
 /// A hole that the cumulative part fills, never sent again, 0, with reports up to 8: nine segments. The window grows to 11, of
@@ -72,7 +72,7 @@ fn an_acknowledged_hole_tells_the_reordering() {
         "100 | ack 0 sack 1..2 | 10 11    | disorder reordering 3
          101 | ack 3 sack 5..8 | 12..17   | disorder reordering 9",
     );
-    assert!(!b.sender.selective().adaptive.forward);
+    assert!(!b.sender.linux3_2().forward);
 }
 
 /// Reordering of five is known: five reports and one are needed, wherever they are. Lost is what has 5 - 5 = 0 reports before it.
@@ -195,8 +195,9 @@ fn the_classic_timeout_is_an_option() {
 #[test]
 fn the_gate_of_growth() {
     let used = |profile: &Profile, cwnd: f64, flight: f64| {
-        let b = Bench::new(profile.clone(), None).with_window(cwnd, 1.0);
-        b.sender.third_is_used(flight * profile.segment(), profile)
+        let mut b = Bench::new(profile.clone(), None).with_window(cwnd, 1.0);
+        let reordering = b.sender.linux3_2().reordering;
+        b.sender.core.third_is_used(reordering, flight * profile.segment(), profile)
     };
     let p = old();
     // A receive window of 40: the window stops at 60, 1.5 times that.
@@ -262,10 +263,10 @@ fn reno_counts_acks() {
     // Thirteen ACKs at a window of twelve; round trips of 50 ms.
     for n in 0..12 {
         b.input(&format!("ack {}", 5 + n), ms(110 + n));
-        assert_eq!(b.sender.window.cwnd, 12_000.0);
+        assert_eq!(b.sender.window().cwnd, 12_000.0);
     }
     b.input("ack 17", ms(160));
-    assert_eq!(b.sender.window.cwnd, 13_000.0);
+    assert_eq!(b.sender.window().cwnd, 13_000.0);
 }
 
 /// What an earlier connection left: its threshold, its reordering (beyond the usual, segments are counted), its round-trip time.
@@ -277,7 +278,7 @@ fn what_was_cached_is_where_a_connection_begins() {
         "  0 | open | SYN      |
           50 | syn  | ACK 0..9 | ssthresh 27 cwnd 10 rto 340",
     );
-    assert!(b.sender.selective().adaptive.forward);
+    assert!(b.sender.linux3_2().forward);
 }
 
 /// 250 Hz: timers go off a whole number of ticks after the tick that began last.
@@ -300,7 +301,7 @@ fn undo_gives_back_twice_the_threshold_or_the_window() {
              300 | timer          | 0*        | disorder ssthresh 5",
         );
         b.input("ack 11 echo 50", ms(350));
-        assert_eq!(b.sender.window.cwnd, bytes(cwnd, 1000) as f64, "{undo_to:?}");
+        assert_eq!(b.sender.window().cwnd, bytes(cwnd, 1000) as f64, "{undo_to:?}");
     }
 }
 
@@ -366,7 +367,7 @@ fn what_a_connection_leaves_behind() {
     assert_eq!(spread(close), 18.75);
     // Only more reordering than is taken for granted is kept; a connection begins with it.
     let mut b = ended(50.0, 60.0);
-    b.sender.selective().adaptive.reordering = 60;
+    b.sender.linux3_2().reordering = 60;
     let mut metrics = known;
     metrics.learn(&b.sender, &b.profile);
     assert_eq!(metrics.reordering, Some(60));
@@ -390,7 +391,7 @@ fn metrics_are_read_as_the_handshake_ends() {
     let (srtt, rttvar) = (Duration::from_millis(100), Duration::from_millis(80));
     Metrics { ssthresh: Some(20), reordering: Some(6), srtt, rttvar }.keep(&mut b.profile);
     b.table("50 | syn | ACK 0..9 | open cwnd 10 ssthresh 20 reordering 6 rto 470 pipe 10");
-    assert!(!b.sender.selective().adaptive.forward);
+    assert!(!b.sender.linux3_2().forward);
     // Without the line it is as it was when the connection was made.
     let mut b = Bench::new(old(), None);
     b.table("0 | open | SYN");

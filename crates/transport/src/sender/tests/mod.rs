@@ -1,4 +1,4 @@
-//! Packet tables: time in ms, what comes in, what goes out, and the state after it, worked out by hand.
+//! Packet tables: time in ms, what comes in, what goes out, and the state after it, computed independently.
 //!
 //! Inputs: `open`, `syn` (SYN,ACK; `syn 2` with those three flags as a number), `ack 5` (everything before segment 5),
 //! `ack 5+700` (700 bytes more), `dup 3` (three duplicates), `timer`, `offer 3` (the application has three segments more).
@@ -25,7 +25,7 @@ mod tlp;
 mod wtp;
 
 use super::*;
-use crate::profile::LossDetection;
+use crate::profile::{LossDetection, Reduction, RttSource};
 use evenflow_base::schema::{Value, Values};
 use evenflow_base::{Duration, Ecn, Report};
 
@@ -135,7 +135,7 @@ impl Bench {
     /// A window other than that of the stack's start.
     fn with_window(mut self, cwnd: f64, ssthresh: f64) -> Bench {
         let mss = self.profile.mss as f64;
-        self.sender.window = Window { cwnd: cwnd * mss, ssthresh: ssthresh * mss };
+        self.sender.core.control.set(Window { cwnd: cwnd * mss, ssthresh: ssthresh * mss });
         self
     }
 
@@ -177,7 +177,13 @@ impl Bench {
             }
             ("dup", Some(times)) => {
                 for _ in 0..times.parse().expect("how many") {
-                    sender.receive(&packet(sender.una, echo, flags::ACK), Carried::NONE, now, profile, out);
+                    sender.receive(
+                        &packet(sender.numbers().0, echo, flags::ACK),
+                        Carried::NONE,
+                        now,
+                        profile,
+                        out,
+                    );
                 }
             }
             ("offer", Some(more)) => sender.offer(bytes(more, profile.mss), now, profile, out),
@@ -202,30 +208,45 @@ impl Bench {
             while let Some(word) = words.next() {
                 let s = &self.sender;
                 let mut value = || words.next().expect("a value");
-                let board = s.selective.as_ref().map(|selective| &selective.board);
+                let board = recovery!(&s.recovery, recovery => recovery.scoreboard()).map(|s| &s.board);
                 let amount = |is: u64, expected: &str| (is.to_string(), bytes(expected, mss).to_string());
                 let (is, expected) = match word {
-                    "cwnd" => amount(s.window.cwnd as u64, value()),
-                    "ssthresh" => amount(s.window.ssthresh as u64, value()),
+                    "cwnd" => amount(s.window().cwnd as u64, value()),
+                    "ssthresh" => amount(s.window().ssthresh as u64, value()),
                     "pipe" => amount(board.expect("SACK").pipe(), value()),
                     "sacked" => amount(board.expect("SACK").sacked(), value()),
                     "lost" => amount(board.expect("SACK").lost(), value()),
-                    "rto" => (time(s.timer), value().into()),
-                    "early" => (time(s.selective.as_ref().expect("SACK").early), value().into()),
-                    "reo" => (time(Time(s.reordering_window(false).0)), value().into()),
-                    "reordering" => {
-                        let adaptive = &s.selective.as_ref().expect("SACK").adaptive;
-                        (adaptive.reordering.to_string(), value().into())
-                    }
-                    "marks" => (s.marks.reported.to_string(), value().into()),
-                    "done" | "dead" | "opening" => (format!("{:?}", s.life).to_lowercase(), word.into()),
+                    "rto" => (time(s.core.timer), value().into()),
+                    "early" => (time(s.selective().early()), value().into()),
+                    "reo" => (time(Time(s.selective().reordering_window(&s.core, false).0)), value().into()),
+                    "reordering" => (s.reordering().expect("Linux 3.2").to_string(), value().into()),
+                    "marks" => (s.marks_reported().to_string(), value().into()),
+                    "done" | "dead" | "opening" => (format!("{:?}", s.life()).to_lowercase(), word.into()),
                     "off" | "classic" | "accurate" | "per-packet" => (s.ecn().word().into(), word.into()),
-                    _ => (format!("{:?}", s.recovery).to_lowercase(), word.into()),
+                    _ => (format!("{:?}", s.recovery()).to_lowercase(), word.into()),
                 };
                 assert_eq!(is, expected, "{word} in row: {row}");
             }
         }
         self
+    }
+}
+
+impl Sender {
+    fn selective(&self) -> &recovery::Selective {
+        match &self.recovery {
+            Algorithm::Selective(selective) => selective,
+            other => panic!("{other:?} keeps no such time"),
+        }
+    }
+}
+
+impl Sender {
+    fn linux3_2(&mut self) -> &mut recovery::Linux3_2 {
+        match &mut self.recovery {
+            Algorithm::Linux3_2(linux) => linux,
+            other => panic!("{other:?} learns no reordering"),
+        }
     }
 }
 

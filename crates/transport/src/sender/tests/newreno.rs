@@ -83,7 +83,7 @@ fn slow_start_grows_by_a_segment_per_ack() {
 fn congestion_avoidance_grows_by_less_per_ack() {
     let mut b = Bench::new(Profile::ns3_26(), None);
     b.table("0 | open | SYN |\n50 | syn | ACK 0 |");
-    b.sender.window.ssthresh = 2.0 * MSS as f64;
+    b.sender.core.control.set(Window { ssthresh: 2.0 * MSS as f64, ..b.sender.window() });
     b.table(
         "100 | ack 1 | 1 2   | cwnd 2
          150 | ack 3 | 3 4   | cwnd 2+723
@@ -127,7 +127,7 @@ fn old_acks_are_ignored() {
          102 | ack 10 |          | done rto off
          103 | ack 10 |          | done rto off",
     );
-    assert_eq!(b.sender.duplicates, 0);
+    assert_eq!(b.sender.tally(&b.profile).sacked, 0);
 }
 
 // --- the windows that bind ---------------------------------------------------------------------------------------
@@ -142,8 +142,8 @@ fn the_receive_window_binds_at_90_6_segments_and_the_send_buffer_makes_short_one
           50 | syn  | ACK 0..89 90:932    | cwnd 200
          100 | ack 2 | 90+932 91+932:1114 | cwnd 201",
     );
-    assert_eq!(b.sender.next - b.sender.una, 131_072 - 2892 + 2560);
-    assert!(b.sender.next - b.sender.una <= 131_072);
+    assert_eq!(b.sender.core.next - b.sender.core.una, 131_072 - 2892 + 2560);
+    assert!(b.sender.core.next - b.sender.core.una <= 131_072);
 }
 
 /// A finite transfer ends with its last byte, its last segment as short as need be, its timer off.
@@ -355,7 +355,7 @@ fn unlimited_retries_never_kill() {
         let at = b.sender.deadline();
         b.sender.wake(at, &b.profile, &mut b.out);
     }
-    assert_eq!((b.sender.life, b.sender.retransmitted()), (Life::Open, 50));
+    assert_eq!((b.sender.life(), b.sender.retransmitted()), (Life::Open, 50));
 }
 
 /// Duplicates after a timeout are echoes of what was sent twice: they are counted, nothing more, until an ACK goes
@@ -465,9 +465,9 @@ fn sizes_on_the_wire_are_ns3s() {
 #[test]
 fn the_timestamp_clock_may_wrap() {
     let mut b = Bench::new(Profile::ns3_26(), None);
-    let sent = stamp(ms((1 << 32) - 20), &b.profile);
-    b.sender.clock = stamp(ms((1 << 32) + 30), &b.profile);
-    assert_eq!(b.sender.elapsed(sent, &b.profile), Duration::from_millis(50));
+    let sent = b.profile.clock_at(ms((1 << 32) - 20));
+    b.sender.core.clock = b.profile.clock_at(ms((1 << 32) + 30));
+    assert_eq!(b.sender.core.elapsed(sent, &b.profile), Duration::from_millis(50));
 }
 
 // --- acknowledgements of what was never sent ---------------------------------------------------------------------

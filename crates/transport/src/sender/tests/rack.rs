@@ -73,7 +73,7 @@ fn reordering_by_one_to_ten_segments() {
             again += b.out.drain(..).filter(|s| s.again).count();
         }
         b.input(&format!("ack {}", 3 + by), ms(108));
-        assert_eq!((again, b.sender.window.ssthresh), (0, f64::INFINITY), "by {by}");
+        assert_eq!((again, b.sender.window().ssthresh), (0, f64::INFINITY), "by {by}");
     }
 }
 
@@ -106,15 +106,22 @@ fn sixteen_quiet_recoveries_narrow_it_again() {
     );
     let mut now = 2000;
     for n in 1..=16 {
-        assert_eq!(b.sender.reordering_window(false), Duration::from_millis(24), "{n}");
+        assert_eq!(
+            b.sender.selective().reordering_window(&b.sender.core, false),
+            Duration::from_millis(24),
+            "{n}"
+        );
         // A timeout, and all arrives.
         now = b.sender.deadline().0 / 1_000_000;
         let at = b.sender.deadline();
         b.sender.wake(at, &b.profile, &mut b.out);
-        let all = b.sender.high / 1000;
+        let all = b.sender.core.high / 1000;
         b.input(&format!("ack {all}"), ms(now + 50));
     }
-    assert_eq!((b.sender.reordering_window(false), now > 2000), (Duration::from_millis(12), true));
+    assert_eq!(
+        (b.sender.selective().reordering_window(&b.sender.core, false), now > 2000),
+        (Duration::from_millis(12), true)
+    );
 }
 
 /// Step 2: segment 0 is acknowledged 8 ms after its retransmission, sooner than any round trip: it was the original, and

@@ -87,7 +87,7 @@ fn two_segments_and_a_short_one_tell_a_loss() {
     let mut report = Report::default();
     report.push((1000, 3500));
     sender.receive(&packet(0, 51, flags::ACK), &Carried::reporting(report), ms(101), profile, out);
-    assert_eq!((sender.recovery, out[0].seq, out.len()), (Recovery::Recovery, 0, 1));
+    assert_eq!((sender.recovery(), out[0].seq, out.len()), (Recovery::Recovery, 0, 1));
 }
 
 /// Nothing new to send. NextSeg rule 3: a hole below the highest reported byte goes though it is not lost yet (4 has one
@@ -206,7 +206,7 @@ fn reordering_by_one_to_ten_segments() {
         }
         b.input(&format!("ack {}", by + 1), ms(120));
         assert_eq!(again, usize::from(by >= 3), "by {by}");
-        let halved = b.sender.window.ssthresh < 10_000.0;
+        let halved = b.sender.window().ssthresh < 10_000.0;
         assert_eq!(halved, by >= 3, "by {by}");
     }
 }

@@ -1,0 +1,338 @@
+//! What a link counts: exact integrals over the measuring window.
+//!
+//! Nothing is sampled. Times are clipped to the window and added when they are known: for a FIFO that decides on arrival, when
+//! a packet is accepted.
+
+use evenflow_base::{Duration, Heap, Reason, Time};
+
+/// The measuring window.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// Its start (the end of the warm-up).
+    pub from: Time,
+    /// Its end.
+    pub to: Time,
+}
+
+impl Window {
+    /// The part of `[a, b]` inside the window.
+    #[inline]
+    pub fn overlap(&self, a: Time, b: Time) -> u64 {
+        if a >= self.from && b <= self.to {
+            return b.0 - a.0;
+        }
+        let clip = |t: Time| t.0.clamp(self.from.0, self.to.0);
+        clip(b) - clip(a)
+    }
+
+    /// Whether something at `t` counts. What happens at the very end of the warm-up belongs to the warm-up.
+    #[inline]
+    pub fn holds(&self, t: Time) -> bool {
+        t <= self.to && (t > self.from || self.from == Time::ZERO)
+    }
+}
+
+/// log2 of the bins of an octave of a delay histogram: a bin is 4.4 % wide, interpolated when read.
+const BIN_BITS: u32 = 4;
+
+/// Bins in all: 60 octaves.
+const ALL_BINS: usize = 60 << BIN_BITS;
+
+/// A histogram of durations with logarithmic bins.
+#[derive(Clone, Debug)]
+pub struct Delays {
+    bins: Box<[u64; ALL_BINS]>,
+    /// The longest.
+    pub max: Duration,
+}
+
+impl Default for Delays {
+    fn default() -> Self {
+        Delays { bins: Box::new([0; ALL_BINS]), max: Duration::ZERO }
+    }
+}
+
+impl Delays {
+    /// Adds one.
+    #[inline]
+    pub fn add(&mut self, delay: Duration) {
+        self.bins[bin_of::<BIN_BITS>(delay.0).min(ALL_BINS - 1)] += 1;
+        self.max = self.max.max(delay);
+    }
+
+    /// How many.
+    pub fn count(&self) -> u64 {
+        self.bins.iter().sum()
+    }
+
+    /// The duration that a share `q` does not exceed, seconds.
+    pub fn quantile(&self, q: f64) -> Option<f64> {
+        quantile(self.bins.iter().copied(), self.count(), q, (Duration::ZERO, self.max), edge::<BIN_BITS>)
+    }
+}
+
+/// The duration that a share `q` of all `count` does not exceed, seconds; `bins` are counts of durations by bin, none is shorter
+/// than `min` or longer than `max`, and `edge` says where a bin begins.
+pub fn quantile(
+    bins: impl Iterator<Item = u64>,
+    count: u64,
+    q: f64,
+    (min, max): (Duration, Duration),
+    edge: fn(usize) -> f64,
+) -> Option<f64> {
+    if count == 0 {
+        return None;
+    }
+    let wanted = q * count as f64;
+    let mut below = 0.0;
+    for (bin, n) in bins.enumerate() {
+        let here = n as f64;
+        if here > 0.0 && below + here >= wanted {
+            let (low, high) = (edge(bin).max(min.0 as f64), edge(bin + 1).min(max.0 as f64));
+            let inside = ((wanted - below) / here).clamp(0.0, 1.0);
+            return Some((low + (high - low).max(0.0) * inside) / 1e9);
+        }
+        below += here;
+    }
+    Some(max.seconds())
+}
+
+/// The bin of a duration: those below 2^`BITS` ns have a bin each; from there an octave has 2^`BITS`.
+#[inline]
+pub fn bin_of<const BITS: u32>(ns: u64) -> usize {
+    if ns < 1 << BITS {
+        return ns as usize;
+    }
+    let octave = ns.ilog2();
+    let fraction = (ns >> (octave - BITS)) as usize & ((1 << BITS) - 1);
+    ((octave - BITS + 1) as usize) << BITS | fraction
+}
+
+/// Where a bin begins, ns.
+pub fn edge<const BITS: u32>(bin: usize) -> f64 {
+    let (octave, fraction) = (bin >> BITS, bin & ((1 << BITS) - 1));
+    if octave == 0 {
+        return fraction as f64;
+    }
+    ((1 << BITS) + fraction) as f64 * (1u64 << (octave - 1)) as f64
+}
+
+/// Sum, sum of squares and count of delays, for mean and deviation.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Moments {
+    /// Nanoseconds.
+    sum: u64,
+    /// Square nanoseconds; whole, so that the order of packets does not matter.
+    squares: u128,
+    /// How many.
+    pub count: u64,
+}
+
+impl Moments {
+    /// Adds one.
+    #[inline]
+    pub fn add(&mut self, delay: Duration) {
+        self.count += 1;
+        if delay.0 > 0 {
+            self.sum += delay.0;
+            self.squares += u128::from(delay.0) * u128::from(delay.0);
+        }
+    }
+
+    /// Mean in seconds.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / 1e9 / self.count as f64)
+    }
+
+    /// Standard deviation of the population, seconds.
+    pub fn deviation(&self) -> Option<f64> {
+        self.mean().map(|m| (self.squares as f64 / 1e18 / self.count as f64 - m * m).max(0.0).sqrt())
+    }
+}
+
+/// What all copies of one link in one direction have in common.
+#[derive(Clone, Debug)]
+pub struct SideCounters {
+    /// Waiting times of packets whose transmission began in the window.
+    pub delays: Delays,
+    /// What each traffic class has.
+    pub by_class: Vec<ClassCounters>,
+    /// Offered in the whole run.
+    pub all_offered: u64,
+    /// Dropped in the whole run.
+    pub all_dropped: u64,
+    /// Handed over at the far end in the whole run.
+    pub all_delivered: u64,
+    /// Of those, how many later than the end of the run: a folded hop is booked when it begins.
+    pub ahead: u64,
+}
+
+impl SideCounters {
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> u64 {
+        size_of_val(&*self.delays.bins) as u64 + self.by_class.heap_bytes()
+    }
+
+    /// All zero.
+    pub fn new(classes: usize) -> SideCounters {
+        SideCounters {
+            delays: Delays::default(),
+            by_class: vec![ClassCounters::default(); classes],
+            all_offered: 0,
+            all_dropped: 0,
+            all_delivered: 0,
+            ahead: 0,
+        }
+    }
+
+    /// Packets offered in the window.
+    pub fn arrived(&self) -> u64 {
+        self.by_class.iter().map(ClassCounters::arrived).sum()
+    }
+
+    /// Packets whose transmission ended in the window.
+    pub fn delivered(&self) -> u64 {
+        self.by_class.iter().map(ClassCounters::delivered).sum()
+    }
+
+    /// Drops in the window, by reason.
+    pub fn drops(&self) -> Reasons {
+        self.sum(|class| &class.drops)
+    }
+
+    /// Marks in the window, by reason.
+    pub fn marks(&self) -> Reasons {
+        self.sum(|class| &class.marks)
+    }
+
+    fn sum(&self, of: impl Fn(&ClassCounters) -> &Reasons) -> Reasons {
+        std::array::from_fn(|reason| self.by_class.iter().map(|class| of(class)[reason]).sum())
+    }
+}
+
+/// Counts by reason.
+pub type Reasons = [u64; Reason::ALL.len()];
+
+/// What the packets of one traffic class have on a link, in the window.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ClassCounters {
+    /// Waiting times of packets whose transmission began in the window.
+    pub waits: Moments,
+    /// Packets that were offered, and whose transmission ended, in the window: nearly all, counted once.
+    pub whole: u64,
+    /// Other packets that were offered in the window.
+    pub other_arrived: u64,
+    /// Other packets whose transmission ended in the window.
+    pub other_delivered: u64,
+    /// Drops, by reason.
+    pub drops: Reasons,
+    /// Marks, by reason.
+    pub marks: Reasons,
+}
+
+impl ClassCounters {
+    /// Packets offered in the window.
+    pub fn arrived(&self) -> u64 {
+        self.whole + self.other_arrived
+    }
+
+    /// Packets whose transmission ended in the window.
+    pub fn delivered(&self) -> u64 {
+        self.whole + self.other_delivered
+    }
+}
+
+/// What one copy of a link has in one direction.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PortCounters {
+    /// Waiting packets times nanoseconds, in the window.
+    pub queue_time: u64,
+    /// Nanoseconds of transmission in the window.
+    pub busy: u64,
+    /// Waiting times of packets whose transmission began in the window.
+    pub waits: Moments,
+    /// Bytes offered in the whole run.
+    pub arrived_bytes: u64,
+    /// Bytes handed over at the far end, where a series asks for them.
+    pub delivered_bytes: u64,
+    /// Packets handed over at the far end, where a series asks for them.
+    pub delivered: u64,
+    /// Packets dropped in the whole run.
+    pub drops: u64,
+    /// Packets marked in the whole run.
+    pub marks: u64,
+}
+
+/// Time spent at each queue length, in the window.
+#[derive(Debug, Default)]
+pub struct Lengths {
+    /// Nanoseconds by length.
+    pub time: Vec<u64>,
+    last: Time,
+}
+
+impl Lengths {
+    /// The length was `length` until `now`.
+    #[inline(never)]
+    pub fn advance(&mut self, length: u32, now: Time, window: &Window) {
+        let length = length as usize;
+        if self.time.len() <= length {
+            self.time.resize(length + 1, 0);
+        }
+        self.time[length] += window.overlap(self.last, now);
+        self.last = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overlap_is_clipped_to_the_window() {
+        let w = Window { from: Time(100), to: Time(200) };
+        assert_eq!(w.overlap(Time(50), Time(150)), 50);
+        assert_eq!(w.overlap(Time(120), Time(150)), 30);
+        assert_eq!(w.overlap(Time(150), Time(900)), 50);
+        assert_eq!(w.overlap(Time(0), Time(99)), 0);
+        assert!(!w.holds(Time(100)) && w.holds(Time(101)) && w.holds(Time(200)) && !w.holds(Time(201)));
+    }
+
+    #[test]
+    fn bins_have_edges_that_contain_their_values() {
+        for ns in (0..2000u64).chain([12_345, 999_999_999, 1 << 40]) {
+            let bin = bin_of::<4>(ns);
+            assert!(edge::<4>(bin) <= ns as f64 && (ns as f64) < edge::<4>(bin + 1), "{ns} in bin {bin}");
+        }
+    }
+
+    #[test]
+    fn a_quantile_is_within_a_bin() {
+        let mut d = Delays::default();
+        for ms in 1..=1000u64 {
+            d.add(Duration::from_millis(ms));
+        }
+        let p99 = d.quantile(0.99).unwrap();
+        assert!((p99 / 0.99 - 1.0).abs() < 0.03, "{p99}");
+        assert_eq!(d.quantile(1.0), Some(1.0));
+    }
+
+    /// 99 of 100 packets wait 1 ms, one 50 ms: 99 % wait no longer than 1 ms, whatever lies beyond the gap.
+    #[test]
+    fn a_quantile_before_a_gap_is_before_it() {
+        let mut d = Delays::default();
+        (0..99).for_each(|_| d.add(Duration::from_millis(1)));
+        d.add(Duration::from_millis(50));
+        let p99 = d.quantile(0.99).unwrap();
+        assert!((0.00097..=0.00104).contains(&p99), "{p99}");
+        assert!(d.quantile(0.991).unwrap() > 0.047);
+    }
+
+    #[test]
+    fn moments_by_hand() {
+        let mut m = Moments::default();
+        m.add(Duration::from_millis(1000));
+        m.add(Duration::from_millis(3000));
+        assert_eq!((m.mean(), m.deviation()), (Some(2.0), Some(1.0)));
+    }
+}

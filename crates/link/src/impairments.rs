@@ -1,0 +1,199 @@
+//! Impairments of a link: loss at random, jitter, and retransmission by the link itself.
+
+use evenflow_base::{Duration, Stream, Time};
+
+/// What a link does at random to packets that it has accepted.
+#[derive(Debug, Default)]
+pub struct Impairments {
+    /// Loss on the way.
+    pub loss: Option<Loss>,
+    /// A delay of their own.
+    pub jitter: Option<Jitter>,
+    /// What is lost is sent again.
+    pub again: Option<Again>,
+}
+
+impl Impairments {
+    /// Whether it does anything.
+    pub fn any(&self) -> bool {
+        self.loss.is_some() || self.jitter.is_some()
+    }
+
+    /// Whether packets take times of their own.
+    pub fn varies(&self) -> bool {
+        self.jitter.is_some() || self.again.is_some()
+    }
+
+    /// Whether a packet accepted at `now` will be lost on its way over the link. One that would be sent again is judged when it is sent
+    /// ([`Impairments::repeat`]).
+    pub(crate) fn will_lose(&mut self, now: Time) -> bool {
+        self.again.is_none() && self.loss.as_mut().is_some_and(|loss| loss.drops(now))
+    }
+
+    /// Draws the delay of a packet that was accepted at `now` and is on the wire until `ended`; returns whether it is lost.
+    #[inline(never)]
+    pub(crate) fn vary(&mut self, delay: &mut Duration, now: Time, ended: Time) -> bool {
+        if let Some(jitter) = &mut self.jitter {
+            *delay = jitter.delay(ended);
+        }
+        let Some((after, lost)) = self.repeat(now, ended) else { return false };
+        *delay = after;
+        lost
+    }
+
+    /// How long a packet that is on the wire until `ended`, and was accepted at `now`, takes to the far end, and whether it is lost; `None`:
+    /// nothing is sent again here.
+    fn repeat(&mut self, now: Time, ended: Time) -> Option<(Duration, bool)> {
+        let (again, loss) = (self.again.as_mut()?, self.loss.as_mut()?);
+        let failed = (0..=again.most).take_while(|_| loss.drops(now)).count() as u32;
+        let tries = failed.min(again.most);
+        let arrives = ended + again.usual + Duration(again.delay.0 * u64::from(tries));
+        // In order, just behind the one before.
+        again.last = arrives.max(again.last + Duration(1));
+        Some((again.last - ended, failed > again.most))
+    }
+}
+
+/// Retransmission by the link itself, in order (RLC in acknowledged mode).
+#[derive(Debug)]
+pub struct Again {
+    /// How often at most.
+    pub most: u32,
+    /// How much later each time.
+    pub delay: Duration,
+    /// The link's own delay.
+    pub usual: Duration,
+    /// When the last one arrives.
+    pub last: Time,
+}
+
+/// Loss on the way over a link.
+#[derive(Debug)]
+pub struct Loss {
+    /// Which of the accepted packets.
+    pub which: LossRule,
+    /// Packets accepted at or after this may be lost.
+    pub from: Time,
+    /// Packets accepted at or after this are not.
+    pub until: Time,
+}
+
+/// A delay that is drawn for each packet.
+#[derive(Debug)]
+pub struct Jitter {
+    /// Mean, seconds.
+    pub mean: f64,
+    /// Standard deviation, seconds.
+    pub deviation: f64,
+    /// Absent: packets may overtake each other. Else when the last one arrives.
+    pub last: Option<Time>,
+    /// One number of it for each packet.
+    pub stream: Stream,
+}
+
+/// No packet is further from the mean than this many deviations: about where netem's table of the normal law ends.
+const FARTHEST: f64 = 4.0;
+
+impl Jitter {
+    /// How long a packet that is on the wire until `ended` takes to the far end. In order, it waits there for the one before.
+    pub fn delay(&mut self, ended: Time) -> Duration {
+        let z = self.stream.normal(0.0, 1.0).clamp(-FARTHEST, FARTHEST);
+        let drawn = ended + Duration::from_seconds((self.mean + self.deviation * z).max(0.0));
+        let Some(last) = &mut self.last else { return drawn - ended };
+        // Just behind the one before, not with it: at one instant flows would go by number.
+        *last = drawn.max(*last + Duration(1));
+        *last - ended
+    }
+}
+
+/// Which packets a link loses.
+#[derive(Debug)]
+pub enum LossRule {
+    /// Each with this probability; one number of the stream for each accepted packet, at all times.
+    Random(f64, Stream),
+    /// All in the bad state: the probabilities to enter it and to stay there, and whether it holds; one number for each packet.
+    Bursts(f64, f64, bool, Stream),
+    /// The last of so many; how many have passed since.
+    Every(u64, u64),
+}
+
+impl LossRule {
+    /// Losses of this share in bursts of this mean length (Gilbert 1960; Elliott 1963): the chain begins as it is in the long run.
+    pub fn bursts(share: f64, burst: f64, mut stream: Stream) -> LossRule {
+        let bad = stream.open01() < share;
+        LossRule::Bursts(share / (burst * (1.0 - share)), 1.0 - 1.0 / burst, bad, stream)
+    }
+}
+
+impl Loss {
+    /// Whether a packet accepted at `now` will be lost.
+    pub fn drops(&mut self, now: Time) -> bool {
+        let inside = now >= self.from && now < self.until;
+        match &mut self.which {
+            LossRule::Random(probability, stream) => (stream.open01() < *probability) && inside,
+            LossRule::Bursts(enter, stay, bad, stream) => {
+                let lost = *bad;
+                *bad = stream.open01() < if lost { *stay } else { *enter };
+                lost && inside
+            }
+            LossRule::Every(nth, passed) => {
+                *passed = (*passed + u64::from(inside)) % *nth;
+                inside && *passed == 0
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A share of 2 % in bursts of 5: what the two states give, within four standard errors.
+    #[test]
+    fn bursts_have_their_share_and_length() {
+        let which = LossRule::bursts(0.02, 5.0, Stream::new(1, "loss"));
+        let mut loss = Loss { which, from: Time::ZERO, until: Time::NEVER };
+        const PACKETS: u32 = 1_000_000;
+        let (mut lost, mut bursts, mut before) = (0u32, 0u32, false);
+        for n in 0..PACKETS {
+            let hit = loss.drops(Time(u64::from(n)));
+            lost += u32::from(hit);
+            bursts += u32::from(hit && !before);
+            before = hit;
+        }
+        let (share, length) = (f64::from(lost) / f64::from(PACKETS), f64::from(lost) / f64::from(bursts));
+        assert!((share - 0.02).abs() < 4.0 * 0.02 * (9.0 / 20_000f64).sqrt(), "{share}");
+        assert!((length - 5.0).abs() < 4.0 * (20f64 / 4_000.0).sqrt(), "{length}");
+        let mut single = Loss { which: LossRule::bursts(0.2, 1.0, Stream::new(1, "loss")), ..loss };
+        let lost: Vec<bool> = (0..1000).map(|n| single.drops(Time(n))).collect();
+        assert!(lost.windows(2).all(|two| !(two[0] && two[1])), "no burst of 1 is longer");
+    }
+
+    /// Sent again until it arrives, in order; after `most` failures it is lost.
+    #[test]
+    fn what_is_lost_is_sent_again() {
+        let loss = Loss { which: LossRule::Every(2, 0), from: Time::ZERO, until: Time::NEVER };
+        let again = |most| Again { most, delay: Duration(100), usual: Duration(10), last: Time::ZERO };
+        let mut link = Impairments { loss: Some(loss), jitter: None, again: Some(again(3)) };
+        // Of the tries every second fails: 1 passes, 2 fails and 3 passes, 4 fails and 5 passes.
+        let of = |link: &mut Impairments, at: u64| {
+            link.repeat(Time(at), Time(at)).map(|(delay, lost)| (at + delay.0, lost))
+        };
+        assert_eq!(of(&mut link, 0), Some((10, false)));
+        assert_eq!(of(&mut link, 20), Some((130, false)));
+        assert_eq!(of(&mut link, 40), Some((150, false)));
+        assert!(!link.will_lose(Time(50)));
+        let all = Loss { which: LossRule::Every(1, 0), from: Time::ZERO, until: Time(100) };
+        let mut dead = Impairments { loss: Some(all), jitter: None, again: Some(again(3)) };
+        assert_eq!(of(&mut dead, 0), Some((310, true)));
+        assert_eq!(of(&mut dead, 50), Some((360, true)));
+        assert_eq!(of(&mut dead, 100), Some((361, false)), "behind the one before");
+    }
+
+    #[test]
+    fn every_third_packet_inside_its_time_is_lost() {
+        let mut loss = Loss { which: LossRule::Every(3, 0), from: Time(10), until: Time(20) };
+        let lost: Vec<u64> = (5..25).filter(|now| loss.drops(Time(*now))).collect();
+        assert_eq!(lost, [12, 15, 18]); // the third, sixth and ninth of 10 to 19
+    }
+}

@@ -1,0 +1,103 @@
+//! The walk of a packet along its flow's route: from its host over links and stages to its end.
+
+use evenflow_base::{Packet, Time};
+
+use super::{Engine, LANES};
+use crate::events::{Key, Rank, key};
+use crate::faults::Invariant;
+use crate::network::Hop;
+use crate::trace::Action;
+
+impl Engine<'_> {
+    /// Puts a packet into a lane, out of which it comes at `key`.
+    #[inline(always)]
+    pub(super) fn fly(&mut self, lane: u32, key: Key, packet: &Packet) {
+        if self.net.lanes[lane as usize].push(key, packet) {
+            self.heads.set(LANES + lane, key);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn arrival(&mut self, lane: u32, now: Time) {
+        let mut packet = Packet::new(0, 0, 0);
+        let Some(head) = self.net.lanes[lane as usize].take(&mut packet) else {
+            return self.halt(Invariant::EmptyLane { lane });
+        };
+        self.heads.set(LANES + lane, head);
+        // The hosts' lane is no link's.
+        if let Some(side) = self.net.sides.get_mut(lane as usize) {
+            side.all_delivered += 1;
+            if self.probes.watches_links {
+                self.delivered(&packet, now);
+            }
+        }
+        self.carry(&mut packet, now);
+    }
+
+    /// Counts what a port has handed over, where a series or a trace asks for it.
+    #[inline(never)]
+    fn delivered(&mut self, packet: &Packet, now: Time) {
+        let info = &self.net.flows[packet.flow as usize];
+        if packet.hop == info.discard {
+            return;
+        }
+        let route = info.route as usize + usize::from(packet.hop);
+        let Hop::Port { index, .. } = self.net.routes[route - 1] else {
+            return self.halt(Invariant::NoPort { flow: packet.flow });
+        };
+        let port = &mut self.net.ports[index as usize];
+        port.link.wire.counters.delivered += 1;
+        port.link.wire.counters.delivered_bytes += u64::from(packet.size);
+        self.trace_at_port(index, Action::Leave, None, packet, now);
+    }
+
+    /// Takes a packet to the next link on its way, through the stages before it, or to its end.
+    #[inline(always)]
+    pub(super) fn carry(&mut self, packet: &mut Packet, mut now: Time) {
+        let info = self.net.flows[packet.flow as usize];
+        loop {
+            let hop = self.net.routes[info.route as usize + usize::from(packet.hop)];
+            packet.hop += 1;
+            let Hop::Port { index, folded } = hop else {
+                match hop {
+                    Hop::End(end) => return self.deliver(packet, end, &info, now),
+                    _ if self.meet(hop, packet, now) => continue,
+                    _ => return,
+                }
+            };
+            let Some((lane, arrival)) = self.cross(index, packet, now) else { return };
+            if !folded {
+                return self.fly(lane, key(arrival, Rank::Arrival, lane, info.tie), packet);
+            }
+            let side = &mut self.net.sides[lane as usize];
+            side.all_delivered += 1;
+            if arrival > self.net.window.to {
+                side.ahead += 1;
+            }
+            now = arrival;
+        }
+    }
+
+    /// A packet meets what is neither a link nor an end. Returns whether it goes on.
+    #[inline(never)]
+    fn meet(&mut self, hop: Hop, packet: &mut Packet, now: Time) -> bool {
+        match hop {
+            Hop::Stage { index, way } => return self.pass(index, way, packet, now),
+            Hop::TapSend | Hop::TapReceive | Hop::TapPort(_) => {
+                self.tap(hop, packet, now);
+                return true;
+            }
+            Hop::Peer(stage) => self.deliver_message(stage, packet, now),
+            Hop::Discard => self.arrive_lost(packet, now),
+            Hop::Nobody => drop(self.end_own(packet)),
+            Hop::Port { .. } | Hop::End(_) => return true,
+        }
+        false
+    }
+
+    /// A packet that was just made begins its way.
+    #[inline(never)]
+    pub(super) fn enter(&mut self, packet: &mut Packet, now: Time) {
+        self.carry(packet, now);
+    }
+}

@@ -1,0 +1,265 @@
+//! Pacing, and the transmit records behind delivery-rate samples (draft-ietf-ccwg-bbr-06 section 4.1). Only a
+//! sender whose congestion control asks for them has any.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use evenflow_base::{Duration, Heap, Report, Time};
+
+use crate::Profile;
+use crate::congestion_control::{Needs, Path, RateSample, Sent};
+
+use crate::sender::Limit;
+
+use super::{Context, Core};
+
+/// Pacing and transmit records of one sender.
+#[derive(Clone, Debug)]
+pub(in crate::sender) struct Departures {
+    /// The next burst may leave from here on; zero where the control does not pace.
+    next: Time,
+    /// When the last burst left, and what remains of its quantum, bytes.
+    burst: (Time, f64),
+    /// When a segment that waits may leave; never: none waits.
+    pub(in crate::sender) release: Time,
+    records: Option<Records>,
+}
+
+/// The state of delivery-rate estimation.
+#[derive(Clone, Debug, Default)]
+struct Records {
+    /// Segments that were sent and not delivered, by sequence number.
+    sent: VecDeque<Sent>,
+    /// `C.delivered` and `C.delivered_time`.
+    delivered: u64,
+    delivered_at: Time,
+    /// `C.first_send_time`.
+    first_sent: Time,
+    /// `C.lost`.
+    lost: u64,
+    /// `C.lost` at the last sample.
+    lost_before: u64,
+    /// `C.app_limited`.
+    application_limited: u64,
+}
+
+impl Departures {
+    pub(in crate::sender) fn new(needs: Needs) -> Option<Box<Departures>> {
+        let records = needs.rate_samples.then(Records::default);
+        let fresh = Departures { next: Time::ZERO, burst: (Time::NEVER, 0.0), release: Time::NEVER, records };
+        (needs.pacing || needs.rate_samples).then(|| Box::new(fresh))
+    }
+
+    pub(in crate::sender) fn heap_bytes(&self) -> u64 {
+        let records = self.records.as_ref().map_or(0, |records| records.sent.heap_bytes());
+        size_of::<Departures>() as u64 + records
+    }
+
+    /// Whether a segment of `len` bytes has to wait. A burst takes no time and ends with its quantum.
+    fn hold(&mut self, len: f64, now: Time) -> bool {
+        let leaves = now >= self.next || (now == self.burst.0 && self.burst.1 >= len);
+        self.release = if leaves { Time::NEVER } else { self.next };
+        !leaves
+    }
+
+    /// A segment of `len` bytes leaves at `rate`: the next burst waits for as long as it takes.
+    fn pace(&mut self, len: f64, (rate, quantum): (f64, f64), now: Time) {
+        if now != self.burst.0 || now >= self.next {
+            self.burst = (now, quantum);
+        }
+        self.burst.1 -= len;
+        // A rate of nothing waits for some decades, which no run sees.
+        let time = Duration(libm::ceil((len / rate * 1e9).min(1e18)) as u64);
+        self.next = self.next.max(now) + time;
+    }
+}
+
+impl Records {
+    /// The segment `sent` leaves, for the first time or again.
+    fn write(&mut self, sent: Sent) {
+        let end = sent.seq + sent.len;
+        let at = self.sent.partition_point(|other| other.seq + other.len <= sent.seq);
+        let mut tail = None;
+        let mut from = at;
+        if let Some(other) = self.sent.get_mut(at).filter(|other| other.seq < sent.seq) {
+            tail = cut(other, sent.seq).filter(|tail| tail.seq + tail.len > end);
+            from += 1;
+        }
+        let mut until = from;
+        while let Some(other) = self.sent.get_mut(until).filter(|other| other.seq < end) {
+            tail = Some(*other).filter(|other| other.seq + other.len > end);
+            until += 1;
+        }
+        let rest = tail.and_then(|mut tail| cut(&mut tail, end));
+        drop(self.sent.drain(from..until));
+        self.sent.insert(from, sent);
+        if let Some(rest) = rest {
+            self.sent.insert(from + 1, rest);
+        }
+    }
+
+    /// Takes out the records of what lies in `range`.
+    fn take(&mut self, range: Range<u64>) -> Vec<Sent> {
+        let from = self.sent.partition_point(|sent| sent.seq < range.start);
+        let until = self.sent.partition_point(|sent| sent.seq + sent.len <= range.end).max(from);
+        let mut taken: Vec<Sent> = self.sent.drain(from..until).collect();
+        // An ACK within a segment delivers its first part.
+        if let Some(first) = self.sent.get_mut(from).filter(|sent| sent.seq < range.end)
+            && let Some(rest) = cut(first, range.end)
+        {
+            taken.push(std::mem::replace(first, rest));
+        }
+        taken
+    }
+}
+
+/// Cuts a record at `edge`, if it lies within, and returns what lies beyond.
+fn cut(sent: &mut Sent, edge: u64) -> Option<Sent> {
+    let end = sent.seq + sent.len;
+    if end <= edge {
+        return None;
+    }
+    sent.len = edge.saturating_sub(sent.seq);
+    let seq = edge.max(sent.seq);
+    Some(Sent { seq, len: end - seq, ..*sent })
+}
+
+impl Core {
+    /// Whether pacing holds the next segment back. The sender wakes when it may leave.
+    #[inline(always)]
+    pub(in crate::sender) fn is_held(&mut self, now: Time, profile: &Profile) -> bool {
+        let Some(departures) = &mut self.departures else { return false };
+        let held = departures.hold(profile.segment(), now);
+        if held {
+            self.held_by_window(now);
+        }
+        held
+    }
+
+    /// When a segment that waits may leave.
+    #[inline]
+    pub(in crate::sender) fn release(&self) -> Time {
+        self.departures.as_ref().map_or(Time::NEVER, |departures| departures.release)
+    }
+
+    fn path(&self) -> Path {
+        Path { smoothed: self.rtt.smoothed(), least: self.rtt.least() }
+    }
+
+    /// A segment leaves; `flight`: bytes in flight with it.
+    #[cold]
+    #[inline(never)]
+    pub(in crate::sender) fn depart(&mut self, seq: u64, len: u64, flight: u64, x: &Context) {
+        let now = x.now;
+        let path = self.path();
+        let Some(departures) = &mut self.departures else { return };
+        if self.needs.pacing
+            && let Some(pacing) = self.control.pacing(&path, x.profile.segment())
+        {
+            departures.pace(len as f64, pacing, now);
+        }
+        let Some(records) = &mut departures.records else { return };
+        if flight <= len {
+            (records.first_sent, records.delivered_at) = (now, now);
+        }
+        let sent = Sent {
+            seq,
+            len,
+            at: now,
+            delivered: records.delivered,
+            delivered_at: records.delivered_at,
+            first_sent: records.first_sent,
+            application_limited: records.application_limited > 0,
+            in_flight: flight,
+            lost: records.lost,
+        };
+        records.write(sent);
+        self.control.on_packet_sent(&sent);
+    }
+
+    /// What lies in `range` and was not delivered is lost.
+    #[inline]
+    pub(in crate::sender) fn lose(&mut self, range: Range<u64>) {
+        if self.departures.is_some() {
+            self.report_lost(range);
+        }
+    }
+
+    #[cold]
+    fn report_lost(&mut self, range: Range<u64>) {
+        let records = self.departures.as_mut().and_then(|departures| departures.records.as_mut());
+        let Some(records) = records else { return };
+        let from = records.sent.partition_point(|sent| sent.seq < range.start);
+        for sent in records.sent.range(from..).take_while(|sent| sent.seq < range.end) {
+            records.lost += sent.len;
+            self.control.on_packet_lost(sent);
+        }
+    }
+
+    /// An ACK of everything before `una` with its SACK option; `in_flight` is what it leaves in flight.
+    #[cold]
+    #[inline(never)]
+    pub(in crate::sender) fn take_rate_sample(
+        &mut self,
+        una: u64,
+        report: &Report,
+        marks: u32,
+        in_flight: u64,
+        now: Time,
+    ) {
+        let path = self.path();
+        let records = self.departures.as_mut().and_then(|departures| departures.records.as_mut());
+        let Some(records) = records else { return };
+        let mut taken = records.take(0..una);
+        for &(from, to) in report.blocks().iter().filter(|(_, to)| *to > una) {
+            taken.extend(records.take(from..to));
+        }
+        let newly_acked = taken.iter().map(|sent| sent.len).sum();
+        let newest = taken.into_iter().max_by_key(|sent| (sent.at, sent.seq));
+        records.delivered += newly_acked;
+        if newly_acked > 0 {
+            records.delivered_at = now;
+        }
+        if records.delivered > records.application_limited {
+            records.application_limited = 0;
+        }
+        let mut interval = None;
+        if let Some(packet) = &newest {
+            let send = packet.at.since(packet.first_sent);
+            let longer = send.max(now.since(packet.delivered_at));
+            records.first_sent = packet.at;
+            let least = path.least.unwrap_or(Duration::ZERO);
+            interval = Some(longer).filter(|interval| *interval >= least && *interval > Duration::ZERO);
+        }
+        let newly_lost = records.lost - std::mem::replace(&mut records.lost_before, records.lost);
+        let sample = RateSample {
+            now,
+            total: (records.delivered, records.lost),
+            packet: newest,
+            delivered: newest.map_or(0, |packet| records.delivered - packet.delivered),
+            lost: newest.map_or(0, |packet| records.lost - packet.lost),
+            newly_acked,
+            newly_lost,
+            interval,
+            in_flight,
+            rtt: newest.map(|packet| now.since(packet.at)),
+            path,
+            marks,
+        };
+        self.control.on_rate_sample(&sample);
+    }
+
+    /// After sending: whether only the application limits the flow, all lost segments being sent again
+    /// (section 4.1.2.4).
+    #[cold]
+    #[inline(never)]
+    pub(in crate::sender) fn note_application_limit(&mut self, in_flight: u64) {
+        let waits = self.release() != Time::NEVER;
+        let limited =
+            !waits && self.limited.by == Limit::Application && (in_flight as f64) < self.window().cwnd;
+        let records = self.departures.as_mut().and_then(|departures| departures.records.as_mut());
+        if let Some(records) = records.filter(|_| limited) {
+            records.application_limited = (records.delivered + in_flight).max(1);
+        }
+    }
+}

@@ -1,0 +1,992 @@
+//! The scoreboard: every segment that was sent and not yet acknowledged, what the receiver reported of it,
+//! what is believed lost, and how much is therefore in the network (RFC 6675 section 4, RFC 8985 section 6).
+
+use std::collections::VecDeque;
+
+use evenflow_base::{Duration, Heap, Report, Time};
+
+/// Reported by the receiver.
+const SACKED: u8 = 1;
+/// Believed lost.
+const LOST: u8 = 2;
+/// A retransmission of it is believed to be in the network.
+const RESENT: u8 = 4;
+/// Was retransmitted at some time.
+const EVER: u8 = 8;
+
+/// A segment in the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// Its first byte.
+    pub seq: u64,
+    /// When it was last sent.
+    pub sent: Time,
+    /// Its bytes.
+    pub len: u16,
+    state: u8,
+}
+
+impl Sent {
+    /// One beyond its last byte.
+    #[inline]
+    pub fn end(&self) -> u64 {
+        self.seq + u64::from(self.len)
+    }
+
+    /// Whether it was retransmitted at some time.
+    #[inline]
+    pub fn again(&self) -> bool {
+        self.state & EVER != 0
+    }
+
+    #[inline]
+    fn is(&self, bit: u8) -> bool {
+        self.state & bit != 0
+    }
+}
+
+/// What an ACK delivered for the first time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Delivered {
+    /// Bytes, acknowledged or reported.
+    pub bytes: u64,
+    /// Segments among them.
+    pub segments: u32,
+    /// When the oldest that was never retransmitted had been sent, acknowledged ones before reported ones.
+    pub oldest: Option<Time>,
+    /// The same of the newest.
+    pub newest: Option<Time>,
+    /// Whether a segment that was never retransmitted came after one sent later: the network reorders.
+    pub reordered: bool,
+    /// Whether the ACK reports something that came twice (RFC 2883).
+    pub duplicate: bool,
+}
+
+/// The most recently sent segment that was delivered (RFC 8985 section 6.2 step 2).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Latest {
+    /// RACK.xmit_ts.
+    pub sent: Time,
+    /// RACK.end_seq.
+    pub end: u64,
+    /// RACK.rtt.
+    pub rtt: Duration,
+}
+
+/// The scoreboard.
+#[derive(Clone, Debug, Default)]
+pub struct Board {
+    segments: VecDeque<Sent>,
+    /// Reported ranges: disjoint, ascending.
+    ranges: Vec<(u64, u64)>,
+    outstanding: u64,
+    sacked: u64,
+    /// The same in segments.
+    sacked_segments: u32,
+    lost: u64,
+    resent: u64,
+    /// No segment before it is lost and waits for its retransmission.
+    hint: u64,
+    /// Losses by count were looked for up to here.
+    edge: u64,
+    /// The highest byte that was delivered (RACK.fack).
+    forward: u64,
+    /// When the newest never retransmitted segment among the reported was sent.
+    newest_reported: Time,
+    /// See [`Latest`].
+    pub latest: Latest,
+    /// Segments declared lost since [`Board::take_losses`], for a congestion control that asks.
+    losses: Option<Vec<(u64, u64)>>,
+}
+
+/// What an ACK is about to show, for detections that count segments from the first outstanding one (Linux
+/// 3.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AckPreview {
+    /// Segments that the cumulative part covers.
+    pub acknowledged: usize,
+    /// Whether one of those was sent again at some time.
+    pub resent: bool,
+    /// The same of those beyond the first.
+    pub resent_beyond_head: bool,
+    /// Whether something is reported that was not.
+    pub reported: bool,
+    /// Of that, something was sent before the mark, never again, and nothing beyond the mark.
+    pub originals_only: bool,
+    /// Distance from the first hole that the cumulative part fills without a retransmission to the highest
+    /// report; 0: none.
+    pub late_ack: u32,
+    /// The same of holes that reports fill, and of reported segments that are reported as duplicates.
+    pub late_report: u32,
+}
+
+impl Board {
+    /// The byte ranges declared lost since the last call, where they are listed.
+    pub fn take_losses(&mut self) -> Vec<(u64, u64)> {
+        self.losses.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn list(&mut self, segment: Sent) {
+        if let Some(losses) = &mut self.losses {
+            losses.push((segment.seq, segment.end()));
+        }
+    }
+
+    /// The capacity in segments that an empty scoreboard keeps.
+    const KEPT: usize = 64;
+
+    /// Empty again. It keeps its memory, unless that is large. `lists`: losses are listed ([`Board::take_losses`]).
+    pub fn clear(&mut self, lists: bool) {
+        let (mut segments, mut ranges) =
+            (std::mem::take(&mut self.segments), std::mem::take(&mut self.ranges));
+        segments.clear();
+        segments.shrink_to(Self::KEPT);
+        ranges.clear();
+        ranges.shrink_to(Self::KEPT);
+        let losses = lists.then(Vec::new);
+        *self = Board { segments, ranges, losses, ..Board::default() };
+    }
+
+    /// What an ACK of everything before `una` with its report will show; `mark`: see
+    /// [`AckPreview::originals_only`].
+    pub fn preview(&self, una: u64, report: &Report, mark: u64) -> AckPreview {
+        let mut seen = AckPreview::default();
+        let known = self.forward();
+        let highest = self.ranges.last().map_or(0, |range| range.1);
+        let (mut forward, mut late) = (known, usize::MAX);
+        let mut beyond = false;
+        for (n, &(from, to)) in report.blocks().iter().enumerate() {
+            let inside = |other: &(u64, u64)| other.0 <= from && to <= other.1;
+            let twice = n == 0 && (to <= una || report.blocks().get(1).is_some_and(inside));
+            let mut i = self.segments.partition_point(|s| s.seq < from);
+            while let Some(s) = self.segments.get(i).filter(|s| s.end() <= to) {
+                if twice {
+                    if s.again() && s.is(SACKED) {
+                        late = late.min(i);
+                    }
+                } else if !s.is(SACKED) && s.end() > una {
+                    seen.reported = true;
+                    forward = forward.max(i + 1);
+                    beyond |= s.end() > mark;
+                    if !s.again() {
+                        seen.originals_only |= s.end() <= mark;
+                        if s.seq < highest {
+                            late = late.min(i);
+                        }
+                    }
+                }
+                i += 1;
+            }
+        }
+        seen.originals_only &= !beyond;
+        seen.late_report = forward.saturating_sub(late) as u32;
+        for (i, s) in self.segments.iter().enumerate() {
+            if s.end() > una {
+                break;
+            }
+            seen.acknowledged += 1;
+            if s.again() {
+                seen.resent = true;
+                seen.resent_beyond_head |= i > 0;
+            } else if !s.is(SACKED) && i < known && seen.late_ack == 0 {
+                seen.late_ack = (forward - i) as u32;
+            }
+        }
+        seen
+    }
+
+    /// Segments up to the highest reported one, from the first outstanding one on (the kernel's
+    /// `fackets_out`).
+    #[inline]
+    pub fn forward(&self) -> usize {
+        self.ranges.last().map_or(0, |range| self.find(range.1))
+    }
+
+    /// What is believed to be in the network, bytes (RFC 6675 section 4, SetPipe).
+    #[inline]
+    pub fn pipe(&self) -> u64 {
+        self.outstanding + self.resent - self.sacked - self.lost
+    }
+
+    /// Bytes sent and not acknowledged.
+    #[inline]
+    pub fn outstanding(&self) -> u64 {
+        self.outstanding
+    }
+
+    /// Bytes reported and not acknowledged.
+    #[inline]
+    pub fn sacked(&self) -> u64 {
+        self.sacked
+    }
+
+    /// The same in segments.
+    #[inline]
+    pub fn sacked_segments(&self) -> u32 {
+        self.sacked_segments
+    }
+
+    /// Bytes sent again and believed to be in the network.
+    #[inline]
+    pub fn resent(&self) -> u64 {
+        self.resent
+    }
+
+    /// Bytes believed lost, whether or not they were sent again.
+    #[inline]
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// When the first segment in the window was last sent.
+    pub fn oldest(&self) -> Option<Time> {
+        self.segments.front().map(|s| s.sent)
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> u64 {
+        let losses = self.losses.as_ref().map_or(0, Heap::heap_bytes);
+        self.segments.heap_bytes() + self.ranges.heap_bytes() + losses
+    }
+
+    /// Segments in the window.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// Whether nothing is outstanding.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.segments.is_empty()
+    }
+
+    /// A new segment was sent.
+    #[inline]
+    pub fn push(&mut self, seq: u64, len: u16, now: Time) {
+        self.segments.push_back(Sent { seq, sent: now, len, state: 0 });
+        self.outstanding += u64::from(len);
+    }
+
+    /// The byte `seq` was sent at `sent` as a window probe, `again`: not for the first time.
+    pub fn push_probe(&mut self, seq: u64, sent: Time, again: bool) {
+        self.push(seq, 1, sent);
+        if let Some(segment) = self.segments.back_mut().filter(|_| again) {
+            segment.state = EVER;
+        }
+    }
+
+    /// Sees to it that segment `i` ends before `edge`, by making two of it; `false`: it begins beyond.
+    pub fn split(&mut self, i: usize, edge: u64) -> bool {
+        let Some(segment) = self.segments.get_mut(i) else { return false };
+        if segment.seq >= edge {
+            return false;
+        }
+        if segment.end() > edge {
+            let rest = Sent { seq: edge, len: (segment.end() - edge) as u16, ..*segment };
+            segment.len -= rest.len;
+            self.segments.insert(i + 1, rest);
+        }
+        true
+    }
+
+    /// Takes in an acknowledgement of everything before `una` with its report.
+    #[inline(always)]
+    pub fn acknowledge(&mut self, una: u64, report: &Report, now: Time, floor: Duration) -> Delivered {
+        let mut news = Delivered::default();
+        let disordered = self.sacked > 0 || self.lost > 0;
+        while let Some(&segment) = self.segments.front() {
+            if segment.end() > una {
+                break;
+            }
+            self.segments.pop_front();
+            self.outstanding -= u64::from(segment.len);
+            if segment.is(SACKED) {
+                self.sacked -= u64::from(segment.len);
+                self.sacked_segments -= 1;
+                continue;
+            }
+            self.forget(&segment);
+            self.deliver(&segment, now, floor, disordered, &mut news);
+        }
+        if disordered {
+            self.ranges.retain_mut(|range| {
+                range.0 = range.0.max(una);
+                range.1 > una
+            });
+        }
+        self.forward = self.forward.max(una);
+        for n in 0..report.blocks().len() {
+            self.take_block(n, una, report, now, floor, &mut news);
+        }
+        news
+    }
+
+    #[inline(never)]
+    fn take_block(
+        &mut self,
+        n: usize,
+        una: u64,
+        report: &Report,
+        now: Time,
+        floor: Duration,
+        news: &mut Delivered,
+    ) {
+        let (from, to) = report.blocks()[n];
+        // RFC 2883 section 4: below what is acknowledged, or inside the second block.
+        let inside = |other: &(u64, u64)| other.0 <= from && to <= other.1;
+        if n == 0 && (to <= una || report.blocks().get(1).is_some_and(inside)) {
+            news.duplicate = true;
+            return;
+        }
+        let end = self.segments.back().map_or(una, Sent::end);
+        let (mut at, to) = (from.max(una), to.min(end));
+        // Only what is not yet known is looked at.
+        let mut i = self.ranges.partition_point(|range| range.1 <= at);
+        while at < to {
+            let (known_from, known_to) = self.ranges.get(i).copied().unwrap_or((u64::MAX, u64::MAX));
+            if known_from > at {
+                self.report(at, to.min(known_from), now, floor, news);
+            }
+            at = known_to.max(at);
+            i += 1;
+        }
+        self.join((from.max(una), to));
+    }
+
+    /// Marks what lies in `[from, to)` as reported.
+    fn report(&mut self, from: u64, to: u64, now: Time, floor: Duration, news: &mut Delivered) {
+        let mut i = self.find(from);
+        while i < self.segments.len() && self.segments[i].end() <= to {
+            let segment = self.segments[i];
+            if !segment.is(SACKED) {
+                self.forget(&segment);
+                self.segments[i].state = (segment.state & EVER) | SACKED;
+                self.sacked += u64::from(segment.len);
+                self.sacked_segments += 1;
+                self.deliver(&segment, now, floor, true, news);
+                if !segment.again() {
+                    self.newest_reported = self.newest_reported.max(segment.sent);
+                }
+                self.forward = self.forward.max(segment.end());
+            }
+            i += 1;
+        }
+    }
+
+    fn join(&mut self, (from, to): (u64, u64)) {
+        if from >= to {
+            return;
+        }
+        let at = self.ranges.partition_point(|range| range.1 < from);
+        let end = self.ranges.partition_point(|range| range.0 <= to);
+        if at == end {
+            self.ranges.insert(at, (from, to));
+        } else {
+            let joined = (from.min(self.ranges[at].0), to.max(self.ranges[end - 1].1));
+            self.ranges.drain(at + 1..end);
+            self.ranges[at] = joined;
+        }
+    }
+
+    /// Takes a segment out of the sums of what is lost and sent again.
+    #[inline]
+    fn forget(&mut self, segment: &Sent) {
+        if segment.is(LOST) {
+            self.lost -= u64::from(segment.len);
+        }
+        if segment.is(RESENT) {
+            self.resent -= u64::from(segment.len);
+        }
+    }
+
+    /// A segment is delivered for the first time (RFC 8985 section 6.2 steps 1 to 3).
+    #[inline]
+    fn deliver(&mut self, s: &Sent, now: Time, floor: Duration, disordered: bool, news: &mut Delivered) {
+        news.bytes += u64::from(s.len);
+        news.segments += 1;
+        let rtt = now.since(s.sent);
+        if !s.again() {
+            news.oldest = news.oldest.or(Some(s.sent));
+            news.newest = Some(s.sent);
+            news.reordered |= disordered && s.end() <= self.forward;
+        } else if rtt < floor {
+            return; // what arrived is the original, not its retransmission
+        }
+        if (s.sent, s.end()) >= (self.latest.sent, self.latest.end) {
+            self.latest = Latest { sent: s.sent, end: s.end(), rtt };
+        }
+    }
+
+    /// Index of the segment that holds the byte `seq`, or of the first beyond it.
+    #[inline]
+    fn find(&self, seq: u64) -> usize {
+        self.segments.partition_point(|segment| segment.end() <= seq)
+    }
+
+    /// Segment `i` is lost, whether or not it was sent again already.
+    fn mark(&mut self, i: usize) {
+        let segment = &mut self.segments[i];
+        if !segment.is(SACKED | LOST) {
+            segment.state |= LOST;
+            self.lost += u64::from(segment.len);
+            self.hint = self.hint.min(segment.seq);
+            let segment = *segment;
+            self.list(segment);
+        }
+    }
+
+    /// Forward acknowledgement: the first `count` segments are lost where they were not reported, up to the
+    /// byte `limit`.
+    pub fn mark_first(&mut self, count: usize, limit: u64) {
+        for i in 0..count.min(self.segments.len()) {
+            if self.segments[i].end() > limit {
+                break;
+            }
+            self.mark(i);
+        }
+    }
+
+    /// Counting: lost is what has at most `below` reported segments before it, up to the byte `limit`.
+    pub fn mark_below_reports(&mut self, below: usize, limit: u64) {
+        let mut reported = 0;
+        for i in 0..self.segments.len() {
+            reported += usize::from(self.segments[i].is(SACKED));
+            if reported > below || self.segments[i].end() > limit {
+                break;
+            }
+            self.mark(i);
+        }
+    }
+
+    /// From the first segment on, what was sent longer ago than `age` is lost.
+    pub fn mark_older(&mut self, now: Time, age: Duration) {
+        for i in 0..self.segments.len() {
+            if now.since(self.segments[i].sent) <= age {
+                break;
+            }
+            self.mark(i);
+        }
+    }
+
+    /// What was sent again is lost again when something first sent after that is reported.
+    pub fn mark_lost_again(&mut self) {
+        if self.resent == 0 {
+            return;
+        }
+        let highest = self.ranges.last().map_or(0, |range| range.1);
+        for i in 0..self.segments.len() {
+            let segment = self.segments[i];
+            if segment.seq >= highest {
+                break;
+            }
+            if segment.is(RESENT) && segment.sent <= self.newest_reported {
+                self.lose(i);
+            }
+        }
+    }
+
+    /// Whether the first segment was ever sent again (`only_head`), or any.
+    pub fn was_resent(&self, only_head: bool) -> bool {
+        let looked_at = if only_head { 1 } else { self.segments.len() };
+        self.segments.iter().take(looked_at).any(Sent::again)
+    }
+
+    /// Whether anything sent again is on its way, or the first segment ever was sent again.
+    pub fn head_was_resent(&self) -> bool {
+        self.resent > 0 || self.was_resent(true)
+    }
+
+    /// The retransmission of the first segment is lost.
+    pub fn head_is_lost_again(&mut self) {
+        if let Some(segment) = self.segments.front_mut().filter(|s| s.is(RESENT)) {
+            segment.state &= !RESENT;
+            self.resent -= u64::from(segment.len);
+        }
+    }
+
+    /// A timeout was no mistake: what ends before `mark` and was not reported is lost, and no retransmission
+    /// is on its way but that of the first segment where `keep_head`. Tells whether anything else had been
+    /// sent again.
+    pub fn lose_sent_before(&mut self, mark: u64, keep_head: bool) -> bool {
+        let mut again = false;
+        for i in 0..self.segments.len() {
+            let segment = &mut self.segments[i];
+            let len = u64::from(segment.len);
+            if segment.is(LOST) {
+                segment.state &= !LOST;
+                self.lost -= len;
+            }
+            if !(keep_head && i == 0) {
+                again |= segment.again();
+                if segment.is(RESENT) {
+                    segment.state &= !RESENT;
+                    self.resent -= len;
+                }
+            }
+            if self.segments[i].end() <= mark {
+                self.mark(i);
+            }
+        }
+        again
+    }
+
+    fn lose(&mut self, i: usize) -> u64 {
+        let segment = &mut self.segments[i];
+        let len = u64::from(segment.len);
+        if segment.is(RESENT) {
+            segment.state &= !RESENT;
+            self.resent -= len;
+        }
+        if !segment.is(LOST) {
+            segment.state |= LOST;
+            self.lost += len;
+        }
+        self.hint = self.hint.min(segment.seq);
+        let segment = *segment;
+        self.list(segment);
+        len
+    }
+
+    /// Finds losses by what was reported beyond (RFC 6675 section 4, IsLost): `threshold` separate ranges, or
+    /// more than `threshold` - 1 segments of bytes. Gives the bytes newly lost.
+    pub fn mark_by_count(&mut self, threshold: u32, mss: u64) -> u64 {
+        let (mut bytes, mut edge) = (0, 0);
+        for (n, range) in self.ranges.iter().rev().enumerate() {
+            bytes += range.1 - range.0;
+            if n as u32 + 1 >= threshold || bytes > u64::from(threshold - 1) * mss {
+                edge = range.0;
+                break;
+            }
+        }
+        self.mark_below(edge)
+    }
+
+    /// Finds losses by the distance to the highest byte reported: a segment is lost when the segment
+    /// `threshold` + 1 beyond it is reported; one that was sent again, when something first sent after that
+    /// is.
+    pub fn mark_by_distance(&mut self, threshold: u32, mss: u64) -> u64 {
+        let Some(&(_, highest)) = self.ranges.last() else { return 0 };
+        let mut lost = self.mark_below(highest.saturating_sub(u64::from(threshold) * mss + mss));
+        let again = self.newest_reported;
+        if self.resent == 0 {
+            return lost;
+        }
+        for i in 0..self.segments.len() {
+            let segment = self.segments[i];
+            if segment.seq >= highest {
+                break;
+            }
+            if segment.is(RESENT) && segment.sent <= again {
+                lost += self.lose(i);
+            }
+        }
+        lost
+    }
+
+    fn mark_below(&mut self, edge: u64) -> u64 {
+        let mut lost = 0;
+        if edge > self.edge {
+            let mut i = self.find(self.edge);
+            while i < self.segments.len() && self.segments[i].end() <= edge {
+                if !self.segments[i].is(SACKED | LOST) {
+                    lost += self.lose(i);
+                }
+                i += 1;
+            }
+            self.edge = edge;
+        }
+        lost
+    }
+
+    /// Finds losses by time (RFC 8985 section 6.2 step 5): what was sent before the latest delivered segment,
+    /// and longer ago than its round-trip time and the reordering window. Gives the bytes newly lost and when
+    /// to look again.
+    pub fn mark_by_time(&mut self, now: Time, window: Duration) -> (u64, Option<Time>) {
+        let (mut lost, mut again) = (0, None::<Time>);
+        if self.sacked == 0 && self.lost == 0 {
+            return (0, None); // nothing was delivered out of order
+        }
+        let Latest { sent, end, rtt } = self.latest;
+        let (mut i, mut gap) = (0, 0);
+        while i < self.segments.len() {
+            // Over the reported ranges.
+            if let Some(&(from, to)) = self.ranges.get(gap)
+                && self.segments[i].seq >= from
+            {
+                (i, gap) = (self.find(to), gap + 1);
+                continue;
+            }
+            let s = self.segments[i];
+            let later = (s.sent, s.end()) >= (sent, end);
+            if later && !s.again() {
+                break; // so is whatever lies beyond it
+            }
+            if !later && !s.is(SACKED) && (!s.is(LOST) || s.is(RESENT)) {
+                let due = s.sent + rtt + window;
+                if due <= now {
+                    lost += self.lose(i);
+                } else {
+                    again = Some(again.map_or(due, |t| t.max(due)));
+                }
+            }
+            i += 1;
+        }
+        (lost, again)
+    }
+
+    /// The retransmission timer fired: everything that was not reported is lost (RFC 5681 section 3.1). By
+    /// time, only the first segment and what was sent a round-trip time before `before` (RFC 8985 section
+    /// 6.3).
+    pub fn lose_all(&mut self, before: Option<Time>) {
+        let rtt = self.latest.rtt;
+        for i in 0..self.segments.len() {
+            let sent = self.segments[i].sent + rtt;
+            if !self.segments[i].is(SACKED) && (i == 0 || before.is_none_or(|before| sent <= before)) {
+                self.lose(i);
+            }
+        }
+    }
+
+    /// What was believed lost was not: nothing is, but what is in the network again stays there.
+    pub fn lose_none(&mut self) {
+        for segment in &mut self.segments {
+            if segment.is(LOST) {
+                segment.state &= !LOST;
+                self.lost -= u64::from(segment.len);
+            }
+        }
+    }
+
+    /// The first segment that is lost and not on its way again (RFC 6675 section 4, NextSeg rule 1).
+    #[inline]
+    pub fn next_lost(&mut self) -> Option<usize> {
+        if self.lost == 0 {
+            return None;
+        }
+        let mut i = self.find(self.hint);
+        while let Some(segment) = self.segments.get(i) {
+            if segment.is(LOST) && !segment.is(RESENT) {
+                self.hint = segment.seq;
+                return Some(i);
+            }
+            i += 1;
+        }
+        self.hint = u64::MAX;
+        None
+    }
+
+    /// The first segment below the highest reported byte that was neither reported nor sent again (rule 3).
+    pub fn next_hole(&self) -> Option<usize> {
+        let &(_, highest) = self.ranges.last()?;
+        let hole = |s: &Sent| !s.is(SACKED) && !s.is(RESENT) && !s.again();
+        let i = self.segments.iter().position(|s| s.seq < highest && hole(s))?;
+        (self.segments[i].seq < highest).then_some(i)
+    }
+
+    /// The last segment that was not reported, where it is not on its way again already (rule 4).
+    pub fn rescue(&self) -> Option<usize> {
+        self.last_unreported().filter(|&i| !self.segments[i].is(RESENT))
+    }
+
+    /// The last segment that was not reported.
+    pub fn last_unreported(&self) -> Option<usize> {
+        self.segments.iter().rposition(|s| !s.is(SACKED))
+    }
+
+    /// Segments reported, believed lost (sent again or not), and of which a retransmission is believed to be
+    /// in the network.
+    pub fn counted(&self) -> [u32; 3] {
+        let of = |bit| self.segments.iter().filter(|s| s.is(bit)).count() as u32;
+        let lost = self.segments.iter().filter(|s| !s.is(SACKED) && s.is(LOST)).count() as u32;
+        [of(SACKED), lost, of(RESENT)]
+    }
+
+    /// Segment `i` is sent again.
+    pub fn resend(&mut self, i: usize, now: Time) -> Sent {
+        let segment = &mut self.segments[i];
+        if !segment.is(RESENT) {
+            self.resent += u64::from(segment.len);
+        }
+        segment.state |= RESENT | EVER;
+        segment.sent = now;
+        *segment
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1000;
+
+    fn at(ms: u64) -> Time {
+        Time(ms * 1_000_000)
+    }
+
+    fn board(segments: u64) -> Board {
+        let mut board = Board::default();
+        for n in 0..segments {
+            board.push(n * MSS, MSS as u16, at(n));
+        }
+        board
+    }
+
+    fn blocks(list: &[(u64, u64)]) -> Report {
+        let mut report = Report::default();
+        for (from, to) in list {
+            report.push((from * MSS, to * MSS));
+        }
+        report
+    }
+
+    fn ack(board: &mut Board, una: u64, list: &[(u64, u64)]) -> Delivered {
+        board.acknowledge(una * MSS, &blocks(list), at(100), Duration::ZERO)
+    }
+
+    #[test]
+    fn the_pipe_is_what_is_out_less_what_was_reported_or_lost_plus_what_was_sent_again() {
+        let mut b = board(10);
+        assert_eq!(b.pipe(), 10 * MSS);
+        assert_eq!(ack(&mut b, 2, &[(5, 6)]).segments, 3);
+        assert_eq!((b.pipe(), b.sacked()), (7 * MSS, MSS));
+        ack(&mut b, 2, &[(5, 8)]);
+        // Three segments beyond 2, 3 and 4: lost.
+        assert_eq!(b.mark_by_count(3, MSS), 3 * MSS);
+        assert_eq!(b.pipe(), 2 * MSS);
+        let i = b.next_lost().expect("2 is lost");
+        assert_eq!(b.resend(i, at(101)).seq, 2 * MSS);
+        assert_eq!(b.pipe(), 3 * MSS);
+        assert_eq!(b.next_lost().map(|i| b.segments[i].seq), Some(3 * MSS));
+        assert_eq!(ack(&mut b, 10, &[]).bytes, 5 * MSS); // 2, 3, 4, 8, 9
+        assert_eq!((b.pipe(), b.sacked(), b.lost(), b.outstanding(), b.len()), (0, 0, 0, 0, 0));
+    }
+
+    #[test]
+    fn two_segments_of_bytes_are_not_enough_but_three_separate_ranges_are() {
+        let mut b = board(10);
+        ack(&mut b, 0, &[(1, 3)]);
+        assert_eq!(b.mark_by_count(3, MSS), 0);
+        let mut b = board(10);
+        for n in 0..10 {
+            b.segments[n].len = 1000;
+        }
+        ack(&mut b, 0, &[(1, 2)]);
+        ack(&mut b, 0, &[(3, 4), (1, 2)]);
+        assert_eq!(b.mark_by_count(3, 4 * MSS), 0);
+        ack(&mut b, 0, &[(5, 6), (3, 4), (1, 2)]);
+        // By bytes 3000 are not more than 8000; by ranges there are three beyond segment 0, two beyond
+        // segment 2.
+        assert_eq!(b.mark_by_count(3, 4 * MSS), MSS);
+    }
+
+    #[test]
+    fn a_report_may_arrive_in_any_order_and_again() {
+        let mut b = board(10);
+        assert_eq!(ack(&mut b, 0, &[(6, 7), (2, 4)]).segments, 3);
+        assert_eq!(ack(&mut b, 0, &[(1, 8)]).segments, 4);
+        assert_eq!(ack(&mut b, 0, &[(1, 8)]).segments, 0);
+        assert_eq!(b.ranges, [(MSS, 8 * MSS)]);
+    }
+
+    #[test]
+    fn rfc2883_section_4_1_duplicate_below_the_acknowledgement() {
+        let mut b = board(4);
+        ack(&mut b, 3, &[]);
+        assert!(ack(&mut b, 3, &[(1, 2)]).duplicate);
+        assert!(!ack(&mut board(4), 0, &[(1, 2)]).duplicate);
+        assert!(ack(&mut board(8), 0, &[(4, 5), (3, 7)]).duplicate);
+    }
+
+    #[test]
+    fn by_distance_the_fourth_beyond_tells_a_loss() {
+        let mut b = board(10);
+        ack(&mut b, 0, &[(1, 4)]);
+        assert_eq!(b.mark_by_distance(3, MSS), 0);
+        ack(&mut b, 0, &[(1, 5)]);
+        assert_eq!(b.mark_by_distance(3, MSS), MSS);
+        let i = b.next_lost().expect("0");
+        b.resend(i, at(50));
+        assert_eq!(b.mark_by_distance(3, MSS), 0);
+        b.push(10 * MSS, MSS as u16, at(51));
+        ack(&mut b, 0, &[(1, 5), (10, 11)]);
+        // 5 and 6 by distance, and 0 again because 10 was sent after its retransmission.
+        assert_eq!(b.mark_by_distance(3, MSS), 3 * MSS);
+    }
+
+    #[test]
+    fn by_time_a_segment_is_lost_once_the_reordering_window_is_over() {
+        let mut b = board(4); // sent at 0, 1, 2, 3 ms
+        b.acknowledge(0, &blocks(&[(2, 3)]), at(42), Duration::ZERO); // RACK.rtt = 40
+        let (lost, again) = b.mark_by_time(at(42), Duration::from_millis(10));
+        assert_eq!((lost, again), (0, Some(at(51)))); // 0 at 50, 1 at 51
+        let (lost, again) = b.mark_by_time(at(50), Duration::from_millis(10));
+        assert_eq!((lost, again), (MSS, Some(at(51))));
+        assert_eq!(b.mark_by_time(at(51), Duration::from_millis(10)), (MSS, None));
+        assert_eq!(b.mark_by_time(at(99), Duration::from_millis(10)), (0, None)); // 3 was sent later
+    }
+
+    #[test]
+    fn a_lost_retransmission_is_found_by_time() {
+        let mut b = board(3);
+        b.acknowledge(0, &blocks(&[(1, 3)]), at(42), Duration::ZERO);
+        assert_eq!(b.mark_by_time(at(42), Duration::ZERO).0, MSS);
+        let i = b.next_lost().expect("0");
+        b.resend(i, at(42));
+        b.push(3 * MSS, MSS as u16, at(43));
+        assert_eq!(b.mark_by_time(at(80), Duration::ZERO).0, 0);
+        b.acknowledge(0, &blocks(&[(1, 4)]), at(83), Duration::ZERO);
+        assert_eq!(b.mark_by_time(at(83), Duration::ZERO).0, MSS);
+        assert!(b.next_lost().is_some());
+    }
+
+    #[test]
+    fn reordering_is_a_first_delivery_below_the_highest() {
+        let mut b = board(6);
+        assert!(!ack(&mut b, 0, &[(3, 4)]).reordered);
+        assert!(ack(&mut b, 0, &[(1, 2), (3, 4)]).reordered);
+    }
+
+    // --- against a model ------------------------------------------------------------------------------------------
+
+    use proptest::prelude::*;
+    use proptest::test_runner::RngSeed;
+
+    /// The same, naively: a list of segments, everything recounted.
+    #[derive(Clone, Copy, Debug)]
+    struct Plain {
+        seq: u64,
+        len: u64,
+        sent: Time,
+        sacked: bool,
+        lost: bool,
+        resent: bool,
+        ever: bool,
+    }
+
+    #[derive(Debug, Default)]
+    struct Model(Vec<Plain>);
+
+    impl Model {
+        fn sum(&self, of: impl Fn(&Plain) -> bool) -> u64 {
+            self.0.iter().filter(|s| of(s)).map(|s| s.len).sum()
+        }
+
+        /// RFC 6675 section 4, SetPipe: each segment that was not reported counts where it is not lost, and
+        /// where it was sent again.
+        fn pipe(&self) -> u64 {
+            self.sum(|s| !s.sacked && !s.lost) + self.sum(|s| !s.sacked && s.resent)
+        }
+
+        /// RFC 6675 section 4, IsLost.
+        fn is_lost(&self, i: usize, threshold: u32, mss: u64) -> bool {
+            let above = &self.0[i + 1..];
+            let bytes: u64 = above.iter().filter(|s| s.sacked).map(|s| s.len).sum();
+            let ranges =
+                above.iter().zip(&self.0[i..]).filter(|(s, before)| s.sacked && !before.sacked).count();
+            ranges >= threshold as usize || bytes > u64::from(threshold - 1) * mss
+        }
+
+        fn lose(&mut self, which: impl Fn(usize, &Plain) -> bool) {
+            for i in 0..self.0.len() {
+                if which(i, &self.0[i]) {
+                    (self.0[i].lost, self.0[i].resent) = (true, false);
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 1000, rng_seed: RngSeed::Fixed(3), failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Whatever is sent, reported, acknowledged, lost and sent again, in any order: the sums and the pipe
+        /// are those of the model, and so are the losses found by count and by time.
+        #[test]
+        fn the_sums_are_those_of_a_model(
+            steps in prop::collection::vec((0u8..9, 0usize..40, 1usize..12, 1u64..1001), 1..150),
+        ) {
+            let (mut board, mut model) = (Board::default(), Model::default());
+            let (mut una, mut next, mut now) = (0, 0, 0);
+            for (what, at_segment, many, len) in steps {
+                now += 1;
+                let count = model.0.len();
+                match what {
+                    0 | 1 => for _ in 0..many {
+                        board.push(next, len as u16, at(now));
+                        model.0.push(Plain {
+                            seq: next, len, sent: at(now), sacked: false, lost: false, resent: false, ever: false,
+                        });
+                        next += len;
+                    },
+                    // A report of up to twelve segments.
+                    2 | 3 if count > 0 => {
+                        let first = at_segment % count;
+                        let last = (first + many).min(count) - 1;
+                        let mut report = Report::default();
+                        report.push((model.0[first].seq, model.0[last].seq + model.0[last].len));
+                        let new = model.0[first..=last].iter().filter(|s| !s.sacked).map(|s| s.len).sum::<u64>();
+                        prop_assert_eq!(board.acknowledge(una, &report, at(now), Duration::ZERO).bytes, new);
+                        for s in &mut model.0[first..=last] {
+                            *s = Plain { sacked: true, lost: false, resent: false, ..*s };
+                        }
+                    }
+                    // An ACK of a few.
+                    4 if count > 0 => {
+                        let gone: Vec<Plain> = model.0.drain(..many.min(count)).collect();
+                        una = gone.last().map_or(una, |s| s.seq + s.len);
+                        let new = gone.iter().filter(|s| !s.sacked).map(|s| s.len).sum::<u64>();
+                        prop_assert_eq!(board.acknowledge(una, Report::NONE, at(now), Duration::ZERO).bytes, new);
+                    }
+                    5 => {
+                        // What was below an earlier edge and was found not lost since is not looked at again.
+                        let known = board.edge;
+                        let lost: Vec<bool> = (0..count).map(|i| model.is_lost(i, 3, 500)).collect();
+                        board.mark_by_count(3, 500);
+                        model.lose(|i, s| lost[i] && !s.sacked && !s.lost && s.seq + s.len > known);
+                    }
+                    6 => {
+                        let window = Duration::from_millis(many as u64);
+                        let Latest { sent, end, rtt } = board.latest;
+                        let any = model.0.iter().any(|s| s.sacked || s.lost);
+                        let due = |s: &Plain| {
+                            any && !s.sacked && (!s.lost || s.resent) && (s.sent, s.seq + s.len) < (sent, end)
+                        };
+                        let again = model.0.iter().filter(|s| due(s)).map(|s| s.sent + rtt + window).max();
+                        let (_, told) = board.mark_by_time(at(now), window);
+                        prop_assert_eq!(told, again.filter(|&again| again > at(now)));
+                        model.lose(|_, s| due(s) && s.sent + rtt + window <= at(now));
+                    }
+                    7 => for _ in 0..many {
+                        let expected = model.0.iter().position(|s| s.lost && !s.resent);
+                        let first = board.next_lost();
+                        prop_assert_eq!(first, expected);
+                        let Some(i) = first else { break };
+                        board.resend(i, at(now));
+                        model.0[i] = Plain { sent: at(now), resent: true, ever: true, ..model.0[i] };
+                    },
+                    8 if many == 1 => {
+                        board.lose_all(None);
+                        model.lose(|_, s| !s.sacked);
+                    }
+                    8 if many == 2 => {
+                        board.lose_none();
+                        model.0.iter_mut().for_each(|s| s.lost = false);
+                    }
+                    _ => {}
+                }
+                prop_assert_eq!(board.outstanding(), model.sum(|_| true));
+                prop_assert_eq!(board.sacked(), model.sum(|s| s.sacked));
+                prop_assert_eq!(board.sacked_segments() as usize, model.0.iter().filter(|s| s.sacked).count());
+                prop_assert_eq!(board.lost(), model.sum(|s| s.lost));
+                prop_assert_eq!(board.pipe(), model.pipe());
+                prop_assert_eq!(board.segments.iter().map(Sent::again).collect::<Vec<_>>(),
+                    model.0.iter().map(|s| s.ever).collect::<Vec<_>>());
+                // Nothing is kept of what was acknowledged.
+                prop_assert_eq!(board.ranges.iter().map(|r| r.1 - r.0).sum::<u64>(), board.sacked());
+                let last = model.0.iter().rposition(|s| !s.sacked);
+                prop_assert_eq!(board.last_unreported(), last);
+                prop_assert_eq!(board.rescue(), last.filter(|&i| !model.0[i].resent));
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+"""Measured values by label and seed, and their comparisons: what a paper's claims, notes and figures are written in."""
+
+from .judge.compare import Comparison, each, extremum, most
+from .judge.values import (
+    Metric,
+    Shown,
+    Values,
+    Wanted,
+    between,
+    computed,
+    given,
+    joined,
+    listed,
+    of_runs,
+    paired,
+    points,
+    pooled,
+    ratio_of_means,
+    together,
+    with_labels,
+    worded,
+    worse_of,
+)
+
+__all__ = [
+    "Comparison",
+    "Metric",
+    "Shown",
+    "Values",
+    "Wanted",
+    "between",
+    "computed",
+    "each",
+    "extremum",
+    "given",
+    "joined",
+    "listed",
+    "most",
+    "of_runs",
+    "paired",
+    "points",
+    "pooled",
+    "ratio_of_means",
+    "together",
+    "with_labels",
+    "worded",
+    "worse_of",
+]
