@@ -46,7 +46,11 @@ def peak(work: Path, *arguments: str) -> int:
 @pytest.mark.skipif(not STATUS.exists(), reason="needs /proc: run it on Linux")
 @pytest.mark.parametrize(
     ("command", "copies"),
-    [(("run",), 0), (("run", "--out", "o", "--no-view"), module.WRITTEN), (("study", "--jobs", "1"), module.STORED)],
+    [
+        (("run",), module.HELD),
+        (("run", "--out", "o", "--no-view"), module.WRITTEN),
+        (("study", "--jobs", "1"), module.STORED),
+    ],
 )
 def test_the_bound_counts_what_python_makes_of_series(
     work: Path, small: Path, command: tuple[str, ...], copies: int

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import stats
 from ..errors import EvenflowError, ScenarioError, UsageError
-from ..scenario.scenario import STORED, Scenario, available_memory, gib, require_memory
+from ..scenario.scenario import HELD, STORED, Scenario, available_memory, gib, require_memory
 from ..scenario.sweep import Label, Labels, Point, expand
 from ..words import counted
 from .engine import checked_seed
@@ -191,7 +191,7 @@ def run_study(
         largest = max(study.points, key=lambda p: p.scenario.core.memory_bytes).scenario
         if found.on_this_machine:
             at_once = min(found.on_this_machine, study.runs)
-            require_memory(largest, at_once, copies=STORED if store is not None else 0)
+            require_memory(largest, at_once, copies=HELD if store is None else STORED)
         state = Progress(total=study.runs if precision is None else len(study.points) * BATCH)
         with progress_bar(what, progress) as bar:
             return Execution(study, store, found, precision, state, bar, on_run).run()

@@ -426,18 +426,20 @@ def _below_limit() -> list[int]:
     return [max(0, limit - taken)]
 
 
-WRITTEN = 4
-"""Times the engine's memory for series that a run's folder takes: a frame, Parquet and CSV."""
-STORED = 1
-"""The same for the store: a file that is put together in memory, of one run at a time."""
+HELD = 1
+"""Memory for a run's series in addition to the engine's bound, in multiples of their bytes: arrays grow by doubling."""
+WRITTEN = 10
+"""The same with a run's folder: a frame, Parquet and CSV."""
+STORED = 3
+"""The same with the run cache: a file that is put together in memory, of one run at a time."""
 
 
-def require_memory(scenario: Scenario, at_once: int = 1, *, copies: int = 0) -> None:
+def require_memory(scenario: Scenario, at_once: int = 1, *, copies: int = HELD) -> None:
     """Refuse runs that need more memory than is free, by a lower bound. Runs have a limit of their own.
 
     Args:
         at_once: runs at the same time.
-        copies: of the series beside them, of one run at a time, as they are kept or written: `WRITTEN`, `STORED`.
+        copies: memory for the series of one run, in multiples of their bytes: `HELD`, `WRITTEN`, `STORED`.
 
     Raises:
         EvenflowError: with the bound, the free memory, and values that would fit.
@@ -451,7 +453,7 @@ def require_memory(scenario: Scenario, at_once: int = 1, *, copies: int = 0) -> 
 def require_bytes(
     need: int, at_once: int = 1, more: int = 0, what_fits: Callable[[int], list[str]] = lambda _: []
 ) -> None:
-    """Refuse runs of which each would need so many bytes, and `more` beside them. See `require_memory`."""
+    """Refuse runs of which each would need so many bytes, and `more` in addition. See `require_memory`."""
     free = available_memory()
     if free is None or need * at_once + more <= free:
         return
