@@ -360,7 +360,7 @@ def speed_table(rows: Sequence[Row]) -> str:
         "k packets / CPU-s: process",
         "**event loop**",
         "k hops / CPU-s",
-        "events a packet",
+        "events per packet",
         "peak MiB",
     ]
     lines = [
@@ -518,16 +518,16 @@ def report(result: Result) -> str:
 def works_sections(result: Result) -> list[str]:
     """The report's part about the works: paragraphs of Markdown."""
     parts = [
-        "Same work for all: four link crossings a packet and its acknowledgement, an acknowledgement for each, the "
-        "flows, rates and buffers of benches/works, hosts that keep each packet for a random time of up to one "
-        "bottleneck transmission time. CPU seconds are user + system. *Process* is everything from start to exit "
-        "(Python's start, ns-2's Tcl set-up); *event loop* is what each measured from its first event to its last.",
+        "All simulators do the same work. A packet and its ACK cross four links, and every packet is acknowledged. "
+        "Flows, rates and buffers are those of benches/works. Hosts delay each packet by a random time of up to one "
+        "bottleneck transmission time. CPU seconds are user + system. *Process* is everything from start to exit. "
+        "*Event loop* is the time from the first event to the last, measured by each program.",
         "## Speed",
         speed_table(result.rows),
         ratio_table(result.rows),
-        "## What the packets did",
-        "*Loss* is drops by arrivals at the bottleneck; *useful packets* are those delivered in order for the first "
-        "time, by all that left the bottleneck; shares are of a flow's goodput as a multiple of the mean.",
+        "## Behaviour",
+        "*Loss* is drops divided by arrivals at the bottleneck. *Useful packets* are the share of packets leaving the "
+        "bottleneck that deliver new data in order. Shares are a flow's goodput divided by the mean.",
         behaviour_table(result.rows),
     ]
     if result.growth:
@@ -653,7 +653,7 @@ def main() -> None:
         "--network",
         action="append",
         metavar="NAME",
-        help="what policing this network costs, w2 or chain, and nothing else (may be repeated)",
+        help="only the cost of policing this network, w2 or chain (may be repeated)",
     )
     parser.add_argument(
         "--skip",

@@ -79,7 +79,7 @@ LINKS: dict[str, dict[str, Any]] = {
     "loss": {"links.bottleneck.loss": {"probability": 0.001}},
     "loss in a window": {"links.bottleneck.loss": {"probability": 0.002, "from": "3 s", "until": "4 s"}},
     "loss in bursts": {"links.bottleneck.loss": {"probability": 0.001, "burst": 5}},
-    "loss, sent again": {
+    "loss, retransmitted": {
         "links.bottleneck.loss": {"probability": 0.001, "retransmissions": 3, "retransmission_delay": "1 ms"}
     },
     "loss of every 1000th": {"links.bottleneck.loss": {"every": 1000}},
@@ -412,11 +412,11 @@ def cost_table(result: Costs) -> str:
     """A row for the base and for each swap, in Markdown."""
     header = [
         "",
-        "instead of the base's, or added",
-        "instructions a packet",
-        "more than the base",
+        "change",
+        "instructions per packet",
+        "above base",
         "CPU a packet by the base's (min / median / max)",
-        "events a packet",
+        "events per packet",
         "loss",
         "utilisation",
     ]
@@ -447,11 +447,11 @@ def cost_table(result: Costs) -> str:
 def section(result: Costs) -> list[str]:
     """The report's part: paragraphs of Markdown."""
     return [
-        "## What a mechanism costs",
-        "One work (benches/works/base.toml: 45 NewReno flows of nine users on the stack rfc, 100 Mbit/s, drop-tail) in "
-        "which each row changes one thing, which stands there with its defaults. CPU time is the event loop's, of "
-        f"{result.pairs} pairs of runs in turn, {result.duration_s:g} s each; a packet of the base took "
-        f"{1e9 / result.packets_per_cpu_s:.0f} ns (median), and the base's own row says how far a ratio may be off. "
-        "What a row costs is also what it does to the flows: more losses are more repairs.",
+        "## Cost of a mechanism",
+        "Base: benches/works/base.toml (45 NewReno flows of nine users, profile rfc, 100 Mbit/s, drop-tail). Each row "
+        "changes one setting; a mechanism has its defaults. CPU time is that of the event loop, in "
+        f"{result.pairs} pairs of runs of {result.duration_s:g} s. A packet of the base took "
+        f"{1e9 / result.packets_per_cpu_s:.0f} ns (median). The row *base* shows the error of a ratio. "
+        "A row includes the effect on the flows: more losses cause more retransmissions.",
         cost_table(result),
     ]

@@ -162,12 +162,12 @@ def _verdict(met: bool) -> str:
 def cost_table(result: Costs) -> str:
     header = [
         "network",
-        "speed by that without (min / median / max)",
+        "speed ratio (min / median / max)",
         "at least",
-        "instructions a packet",
+        "instructions per packet",
         "without",
         "at most",
-        "events a packet",
+        "events per packet",
     ]
     lines = []
     for row in result.rows:
@@ -186,9 +186,9 @@ def cost_table(result: Costs) -> str:
 def section(result: Costs) -> list[str]:
     """The report's part: paragraphs of Markdown."""
     return [
-        "## What policing a network costs",
-        "Each network beside the same without stages, whose senders are plain ones with ECN. *Speed* is packets of the "
-        f"bottleneck a CPU-second of the event loop, of {result.pairs} pairs of runs in turn. The chain is "
+        "## Cost of policing",
+        "Each network is compared with the same network without stages and with plain ECN senders. *Speed* is "
+        f"bottleneck packets per CPU-second of the event loop, in {result.pairs} pairs of runs. The chain is "
         f"`evenflow.lte`, {PHONES} phones behind six links each way.",
         cost_table(result),
     ]

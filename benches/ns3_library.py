@@ -69,8 +69,9 @@ class Ns3Library:
                 raise MissingError(f"NS3={tree}: built without the modules {', '.join(missing)}")
             return library
         raise MissingError(
-            f"NS3={tree}: neither a built source tree (build/lib/libns3*-core.so and build/include/ns3) nor an "
-            f"installation prefix (lib, include/ns3); the modules {', '.join(MODULES)} are needed"
+            f"NS3={tree} is neither a built source tree nor an installation prefix. A tree has "
+            "build/lib/libns3*-core.so and build/include/ns3; a prefix has lib and include/ns3. "
+            f"Modules needed: {', '.join(MODULES)}."
         )
 
     @property

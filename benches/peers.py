@@ -376,9 +376,9 @@ def kept(source: Path, command: Sequence[str], *, fresh: bool = False) -> dict[s
     return record
 
 
-def _same_beta(dumbbell: Dumbbell, theirs: float) -> None:
-    if any(group.control == "cubic" and group.beta != theirs for group in dumbbell.groups):
-        raise NotComparableError(f"tcp.congestion_control.beta: theirs is {theirs}")
+def _same_beta(dumbbell: Dumbbell, beta: float) -> None:
+    if any(group.control == "cubic" and group.beta != beta for group in dumbbell.groups):
+        raise NotComparableError(f"tcp.congestion_control.beta: the other simulator has {beta}")
 
 
 class Ns2:

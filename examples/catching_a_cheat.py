@@ -27,7 +27,7 @@ def main() -> None:
     table = ef.study(FILE)
     audits, cheats = ([str(value) for value in table.label_values(name)] for name in ("audit", "cheat"))
     lasting, short = ([cheat for cheat in cheats if cheat.endswith(SHORT) == so] for so in (False, True))
-    titles = ("goodput / honest twin", "goodput - honest twin (Mbit/s)", "others / nobody cheats")
+    titles = ("goodput / honest twin", "goodput - honest twin (Mbit/s)", "others / no cheat")
     for title, rows in zip(titles, (lasting, short, cheats), strict=True):
         print(f"{title:30}", *(f"{audit:>13}" for audit in audits))
         for cheat in rows:

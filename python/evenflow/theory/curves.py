@@ -272,9 +272,9 @@ def measure(
     order = np.flatnonzero(marked)[np.argsort(found.probability.mean[marked], kind="stable")]
     if len(order) < 3:
         raise UsageError(
-            f"A queue of kind {wanted.queue['kind']} with these parameters marked nothing on a link of "
-            f"{wanted.rate_bps / 1e6:g} Mbit/s with {flows[0]} to {flows[-1]} connections of weight 1: without marks "
-            "there is no price to predict with. Let it mark earlier."
+            f"A queue of kind {wanted.queue['kind']} with these parameters marked no packet. The link has "
+            f"{wanted.rate_bps / 1e6:g} Mbit/s and {flows[0]} to {flows[-1]} connections of weight 1. Without marks "
+            "there is no price to predict with; let the queue mark earlier."
         )
     prices = found.probability.mean[order]
     distinct = order[np.concatenate([[True], np.diff(prices) > 0])]

@@ -539,7 +539,7 @@ class _Reader:
             for g in users:
                 where, why = g.marked_paths
                 if why == "off":
-                    self.problems.append((where, f"is “off”, so that nobody hears of the marks of {name}."))
+                    self.problems.append((where, f"is “off”, so senders do not receive the marks of {name}."))
                 elif why and queue["action"] == "mark":
                     self.problems.append(
                         (where, f"is false, so that {name} drops what it picks (nearest: action mark-everything).")
@@ -583,8 +583,8 @@ class _Reader:
         assert most.tcp is not None
         if queue["kind"] == "virtual-queue" and any(_once(g.route.control) for g in windows):
             self.warnings.append(
-                f"{name} marks in runs, and windows that take the marks of a round trip as one hear less of them than "
-                "the share of marks says: expect this prediction to be far off."
+                f"{name} marks packets in runs, and windows react once per round trip. They react less than the "
+                "share of marks suggests. Expect this prediction to be far off."
             )
         tables = {markers.control_key(g.tcp)["congestion_control"]["kind"] for g in windows if g.tcp is not None}
         if len(tables) > 1:

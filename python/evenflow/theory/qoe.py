@@ -313,7 +313,7 @@ def instability(bitrates_bps: ArrayLike, *, weights: str = "early") -> float:
     q = np.asarray(bitrates_bps, float)
     k = len(q) - 1
     if k < 1:
-        raise UsageError("instability needs the bitrates at two instants at least.")
+        raise UsageError("instability needs bitrates at two or more instants.")
     falling = np.arange(k, 0, -1, dtype=float)
     if weights == "early":
         jumps, rates = np.abs(np.diff(q)), q[:-1]
@@ -583,7 +583,7 @@ def _looked_at(
     if seconds is None and since is not None:
         seconds = round(float(record.json["window_s"][1]) - since)
     if seconds is not None and seconds < 1:
-        wrong.append(f"user {user} of “{group}” is looked at for {seconds} s; one second is needed at least")
+        wrong.append(f"user {user} of “{group}” is measured for {seconds} s; at least one second is needed")
     wrong += [why] if (why := _wrong_hold(hold)) else []
     try:
         bitrates = np.asarray(_ladder(record, group) if ladder is None else ladder, float)
@@ -626,8 +626,8 @@ def _by_manager(record: Record, group: str, user: int, word: str) -> list[tuple[
         stays = all(one["kind"] == "has" and not {"until", "length", "arrivals"} & set(one) for one in traffic)
         if not stays or len(traffic) > 1 or start > 0 or "per" in stage or stage.get("session", "user") != "user":
             raise UsageError(
-                f"what {names[0]} gave cannot be told from the record: “manager” is for players without until and "
-                "length alone behind it, in a run without warmup. Give the changes, by ef.qoe.assigned(sessions, …)."
+                f"The record does not show the shares that {names[0]} assigned. “manager” needs players without until "
+                "and length, no other traffic, and no warmup. Give the changes with ef.qoe.assigned(sessions, …)."
             )
         if name == group:
             own = len(sessions) + user

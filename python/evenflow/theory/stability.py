@@ -58,7 +58,7 @@ ONE_LINK = (
     "exact for one link with equal round trips and gains: Siris et al. 2002, section 2 and equation 7 (Kelly 2000)"
 )
 PER_ROUTE = (
-    "sufficient for any delays: the condition of Johari and Tan 2001, Vinnicombe 2000 (as told in Kelly 2003); "
+    "sufficient for any delays: condition of Johari and Tan 2001 and Vinnicombe 2000, after Kelly 2003; "
     "proof in docs/theory.md; no verdict where it is not met"
 )
 AVERAGED = "; averaging taken as delay, half the interval for the mean and half for holding it: cautious"
