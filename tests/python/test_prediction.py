@@ -377,7 +377,7 @@ def test_queues_that_the_model_has_not() -> None:
         ef.theory(t)
     t = tree()
     t["groups"]["light"]["tcp"] = {"ecn": "off"}
-    with pytest.raises(ScenarioError, match="nobody hears"):
+    with pytest.raises(ScenarioError, match="do not receive the marks"):
         ef.theory(t)
 
 
