@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from evenflow import papers
 from evenflow.claims import Check, Claim, Data, Judgement, judge, judge_claim
-from evenflow.judge.notes import printed_numbers, typed_in_templates, typed_numbers
 from evenflow.paper import Experiment, Paper
 from evenflow.record import Record
 from evenflow.study import Run, Table
+from typed_numbers import printed_numbers, typed_in_templates, typed_numbers
 
 Note = Callable[[Data, Judgement], str]
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from evenflow.claims import Check, Claim, Verdict, count, judge, judge_claim
-from evenflow.lab import Lab
 from evenflow.record import Record
 from evenflow.stats import Mode, median_interval, modes, ratio_of_means
 from evenflow.study import Run, Table
+from evenflow.values import Wanted, points
 
 
 def at_paper(*checks: Check, runs: int = 10, **more: object) -> Verdict:
@@ -195,16 +195,18 @@ def thin(x: Sequence[int], left_out: Sequence[int]) -> Table:
 
 
 def test_a_claim_about_a_grid_does_not_hold_on_a_part_of_it() -> None:
+    def measured(data: object, **wanted: Wanted) -> list[Check]:
+        found = points(data["t"], wanted)  # type: ignore[index]
+        return [Check(f"{labels}", [run.metric("v") for run in runs], lo=0) for labels, runs in found]
+
     def everywhere(data: object) -> list[Check]:
-        lab = Lab(data["t"])  # type: ignore[index]
-        return [Check(f"{x}", lab.at(x=x).of("v"), lo=0) for x in lab.grid("x")]
+        return measured(data)
 
     def one_point(data: object) -> list[Check]:
-        return [Check("1", Lab(data["t"]).at(x=1).of("v"), lo=0)]  # type: ignore[index]
+        return measured(data, x=1)
 
     def other_label(data: object) -> list[Check]:
-        lab = Lab(data["t"])  # type: ignore[index]
-        return [Check("1", lab.at(x=1, y=y).of("v"), lo=0) for y in lab.grid("y")]
+        return measured(data, x=1, y=[1])
 
     def by_table(data: object) -> list[Check]:
         table = data["t"]  # type: ignore[index]

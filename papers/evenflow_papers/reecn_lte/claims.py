@@ -12,7 +12,7 @@ import numpy as np
 
 from evenflow.claims import Check, Data
 from evenflow.kit import Accept, Claims
-from evenflow.lab import Floats, Lab, plain, quotient, rank_correlation
+from evenflow.lab import Floats, rank_correlation
 from evenflow.study import Run
 from evenflow.values import Metric, Values, between, each, listed
 
@@ -84,11 +84,6 @@ def volume_error(run: Run) -> float:
 def told(run: Run, group: str) -> float:
     """Marks reported to a group's senders, those on SYNs too."""
     return float(run.json["groups"][group]["conex"]["told"]["mark"]["packets"])
-
-
-def told_less_marked(run: Run) -> float:
-    """Marks reported to the senders of the near path less those of the only queue that they cross."""
-    return told(run, net.NEAR) - m.signals(run, LINK, of=net.NEAR)[0]
 
 
 def told_less_met(run: Run) -> float:
@@ -694,20 +689,11 @@ claim(
     each("fairness", "long flows", of(POLICED, FAIR_LONG) - of(RED, FAIR_LONG)),
     each("time", "short flows", of(POLICED, m.SHORT_FLOW) / of(RED, m.SHORT_FLOW)),
 )
-
-
-@claim.measure("c69")
-def bounds(data: Data, accept: Accept) -> list[Check]:
-    """Utilisation, FI and goodput over throughput of each point."""
-    found = []
-    for labels, spot in Lab(data["reecn_lte-fig08"]).points():
-        words = f"{labels['scheme']}, {plain(labels['n'])} flows"
-        found += [
-            accept("utilisation", f"{words}: utilisation", spot.of(PERCENT.of) / 100),
-            accept("fairness", f"{words}: FI", spot.of(FAIRNESS.of)),
-            accept("goodput", f"{words}: goodput over throughput", quotient(spot.of(GOODPUT.of), spot.of(RATE.of))),
-        ]
-    return found
-
-
+POINT = "{scheme:s}, {n}"
+claim(
+    "c69",
+    each("utilisation", f"{POINT}: utilisation", PERCENT() / 100),
+    each("fairness", f"{POINT}: FI", FAIRNESS()),
+    each("goodput", f"{POINT}: goodput over throughput", GOODPUT() / RATE()),
+)
 beside.register(claim)

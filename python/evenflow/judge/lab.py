@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..run.table import Curve, Run, notice
+from ..run.table import Curve, Run
 from ..stats import Interval, mean_interval
 from .claims import Scale
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from ..run.study import Label, Table
+    from ..run.study import Label
 
 Floats: TypeAlias = NDArray[np.float64]
 Measure: TypeAlias = Callable[[Run], "float | None"]
@@ -95,93 +95,6 @@ def of_arrived(found: Mapping[str, Any], what: str) -> float | None:
     """
     arrived = found["arrived_packets"]
     return float(sum(found[what].values())) / float(arrived) if arrived else None
-
-
-class Spot:
-    """The runs of one point, in seed order."""
-
-    def __init__(self, runs: Sequence[Run]) -> None:
-        self.runs = list(runs)
-
-    def of(self, measure: Measure | str) -> Floats:
-        """A measure of every run, shape (seeds,); NaN where undefined."""
-        found = [run.metric(measure) if isinstance(measure, str) else measure(run) for run in self.runs]
-        return np.array([math.nan if value is None else value for value in found], dtype=np.float64)
-
-
-S = TypeVar("S", bound=Spot)
-
-
-class LabOf(Generic[S]):
-    """A table of finished runs, looked up by labels; labels not named must not distinguish points."""
-
-    def __init__(self, table: Table, spot: Callable[[Sequence[Run]], S]) -> None:
-        self._spot = spot
-        self._left_out = table.left_out
-        self._points: dict[int, tuple[Mapping[str, Label], list[Run]]] = {}
-        for run in table.runs:
-            self._points.setdefault(run.point, (run.labels, []))[1].append(run)
-
-    def _matching(self, wanted: Mapping[str, Label]) -> list[tuple[Mapping[str, Label], list[Run]]]:
-        return [
-            (labels, runs)
-            for labels, runs in self._points.values()
-            if all(name in labels and labels[name] == value for name, value in wanted.items())
-        ]
-
-    def _missing(self, wanted: Mapping[str, Label]) -> list[Mapping[str, Label]]:
-        """The points with these labels that were left out at this scale."""
-        return [
-            labels
-            for labels in self._left_out
-            if all(name in labels and labels[name] == value for name, value in wanted.items())
-        ]
-
-    def at(self, **labels: Label) -> S:
-        """The one point with these labels.
-
-        Raises:
-            KeyError: no point or more than one has them.
-        """
-        found = self._matching(labels)
-        if len(found) != 1:
-            raise KeyError(f"{len(found)} points have {labels}")
-        return self._spot(found[0][1])
-
-    def has(self, **labels: Label) -> bool:
-        """Whether the grid of this scale has the point."""
-        found = len(self._matching(labels)) == 1
-        if not found:
-            notice(self._missing(labels))
-        return found
-
-    def grid(self, name: str, **labels: Label) -> list[float]:
-        """The values of a numeric label among the points with these labels, ascending, each once."""
-        there = {float(found[name]) for found, _ in self._matching(labels) if name in found}
-        notice(it for it in self._missing(labels) if name in it and float(it[name]) not in there)
-        return sorted(there)
-
-    def points(self) -> list[tuple[Mapping[str, Label], S]]:
-        """Every point with its labels, in order."""
-        notice(self._left_out)
-        return [(labels, self._spot(runs)) for labels, runs in self._points.values()]
-
-    def runs(self, **labels: Label) -> list[Run]:
-        """Every run with these labels."""
-        notice(self._missing(labels))
-        return [run for _, runs in self._matching(labels) for run in runs]
-
-    def curve(self, name: str, measure: Measure | str, **labels: Label) -> tuple[list[float], Floats]:
-        """A measure over a label: its grid, and the values of shape (grid, seeds)."""
-        grid = self.grid(name, **labels)
-        return grid, np.array([self.at(**labels, **{name: x}).of(measure) for x in grid])
-
-
-class Lab(LabOf[Spot]):
-    """A table whose points are plain `Spot`s."""
-
-    def __init__(self, table: Table) -> None:
-        super().__init__(table, Spot)
 
 
 def chosen_by_others(curve: Floats, places: Sequence[int], *, lowest: bool = False) -> Floats:
