@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import evenflow as ef
+import mechanism_figures
 from evenflow import cli
 from mkdocs.structure.files import File, Files
 
@@ -43,7 +44,7 @@ def on_files(files: Files, config: Any) -> Files:
     """Add the pages that are made from other files."""
     made = {uri: path.read_text(encoding="utf-8") for uri, path in COPIED.items()}
     made["cli.md"] = command_line()
-    made |= mechanisms(config)
+    made |= mechanisms(files, config)
     made |= tutorial(files, config)
     texts = {DOCS / file.src_uri: file.content_string for file in files.documentation_pages()}
     texts |= {COPIED[uri]: text for uri, text in made.items() if uri in COPIED}
@@ -114,10 +115,20 @@ def link(found: re.Match[str], base: Path, uri: str) -> str:
 
 PAGES: dict[str, str] = {}
 """One page for each mechanism."""
+ROOMS = {
+    "Queues": "queue",
+    "Schedulers": "scheduler",
+    "Stages": "stage",
+    "Traffic": "traffic",
+    "Adaptation rules of video players": "adaptation",
+    "Congestion controls": "congestion-control",
+}
+"""Headings of mechanisms.md with figures -> rooms of the register."""
 
 
-def mechanisms(config: Any) -> dict[str, str]:
-    """A page for each mechanism of docs/mechanisms.md, and an index in its place."""
+def mechanisms(files: Files, config: Any) -> dict[str, str]:
+    """A page for each mechanism of docs/mechanisms.md with its figure, and an index in its place."""
+    figures = mechanism_figures.figures()
     intro, *rooms = re.split(r"^## ", (DOCS / "mechanisms.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
     index, nav = [intro], []
     PAGES.clear()
@@ -136,6 +147,10 @@ def mechanisms(config: Any) -> dict[str, str]:
                 line = ef.describe(kind).get("example", "") if not heading.startswith("Tables") else ""
                 language = "python" if line.startswith("ef.") else "toml"
                 body = (f"\n```{language}\n{line}\n```\n" if line else "") + body
+            if figure := figures.get((ROOMS.get(heading, ""), kind)):
+                files.append(File.generated(config, f"mechanisms/{name}.svg", content=figure.svg))
+                lead, table, rest = body.partition("\n| Parameter")
+                body = f"{lead}\n{figure_of(name, figure)}{table}{rest}"
             PAGES[f"mechanisms/{name}.md"] = f"# {title}\n{body}"
             index.append(f"| [`{kind}`](mechanisms/{name}.md) | {title.partition(':')[2].strip()} |")
             titles.append({kind: f"mechanisms/{name}.md"})
@@ -148,6 +163,15 @@ def mechanisms(config: Any) -> dict[str, str]:
             if place.get("Mechanisms") == "mechanisms.md":
                 place["Mechanisms"] = ["mechanisms.md", *nav]
     return {uri: text for uri, text in PAGES.items() if uri != "mechanisms.md"}
+
+
+def figure_of(name: str, figure: mechanism_figures.Figure) -> str:
+    """The figure, its caption, and its scenario folded."""
+    scenario = "\n".join(f"    {line}" for line in figure.scenario.splitlines())
+    return (
+        f"![{name} over time]({name}.svg)\n\n*{figure.caption}*\n\n"
+        f'??? example "Scenario of the figure, seed 1"\n\n    ```toml\n{scenario}\n    ```\n'
+    )
 
 
 def on_page_read_source(page: Any, **_: Any) -> str | None:
