@@ -438,8 +438,8 @@ def sensitivity(key: str, text: str) -> str:
         lines += [
             "",
             f"Strict criterion: the verdict {usual} → one decided with that choice, at "
-            f"`--scale {scale}` or where the column says so at the paper's (engine {engine}). Claims that are inconclusive "
-            "with few runs are omitted.",
+            f"`--scale {scale}` or where the column says so at the paper's (engine {engine}). Claims that are "
+            "inconclusive with few runs are omitted.",
         ]
         if any(row.get("over") for row in rows):
             lines[-1] += " In brackets: the experiments that were checked, where not all were."

@@ -103,7 +103,7 @@ def findings(text: Text) -> Iterator[str]:
     for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:[-*|]|\d+\.|\w+:\s|evenflow ))", prose):
         for sentence in re.split(r"(?<=[.!?:;])\s+(?=[\"“A-Z0-9`(*\[])|\s\|\s", " ".join(paragraph.split())):
             count = len(re.findall(r"[^\W\d_][\w'’-]*", sentence.replace("`x`", "x")))
-            if (count < 3 and not text.comment):
+            if count < 3 and not text.comment:
                 continue
             for pattern, better in FAIL:
                 if hit := pattern.search(sentence):

@@ -126,6 +126,14 @@ def test_list_lists_everything(cli: Cli) -> None:
     assert set(json.loads(cli("list", "tcp", "--json").out)) == {"tcp"}
 
 
+@pytest.mark.parametrize(("alias", "metric"), [("rtt", "completion_s_p50"), ("loss", "loss_ratio")])
+def test_describe_says_that_a_name_is_an_alias(cli: Cli, alias: str, metric: str) -> None:
+    first = cli("describe", alias).out.splitlines()[0]
+    assert first.startswith(f"As a metric, “{alias}” is an alias of ")
+    assert metric in first
+    assert json.loads(cli("describe", alias, "--json").out)["alias"] == alias
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -23,7 +23,16 @@ COLUMNS = {
     "groups.web.transfers.completion_s_p50": "page time p50 (ms)",
     "groups.web.transfers.completion_s_p95": "page time p95 (ms)",
 }
-"""Metrics of the table, and their headings."""
+"""Metrics of the page's table, and their headings."""
+SCREEN = {
+    "groups.eight.throughput_bps": ("8 connections", 1e-6, 2),
+    "groups.one.throughput_bps": ("1 connection", 1e-6, 2),
+    "groups.call.transfers.completion_s_p50": ("call p50", 1e3, 1),
+    "groups.call.transfers.completion_s_p99": ("call p99", 1e3, 1),
+    "groups.web.transfers.completion_s_p50": ("page p50", 1, 2),
+    "groups.web.transfers.completion_s_p95": ("page p95", 1, 2),
+}
+"""Metrics of the screen: heading, factor of the unit, decimals."""
 PANELS = (
     (
         "throughput",
@@ -53,7 +62,7 @@ def demo(
     from ..run.store import Store
     from ..run.study import Study, run_study
     from ..scenario.scenario import Scenario
-    from ..show import plots, report, screens
+    from ..show import plots, report
     from ..show.drawing import draw
     from ..show.export import write_study
     from ..show.pictures import Choice
@@ -83,13 +92,27 @@ def demo(
         if as_json:
             print_json(table.to_json())
             return
-        screens.study(table, [*COLUMNS], [*COLUMNS.values()])
+        _screen(table)
         say(f"Page with the figure: {(out / 'report.html').resolve()}", flush=True)
         _one_figure(store, jobs, out / PAPER)
     from .papers import papers
 
     say("", "Papers reproduced so far, at their own scale:", flush=True)
     papers()
+
+
+def _screen(table: Table) -> None:
+    """The table in 100 columns."""
+    from ..show.console import console, grid
+
+    rows = []
+    for point in table.points():
+        found = [(table.interval(metric, point), factor, digits) for metric, (_, factor, digits) in SCREEN.items()]
+        rows.append([str(point["queue"]), *(f"{i.mean * f:.{d}f} ± {i.half_width * f:.{d}f}" for i, f, d in found)])
+    out = console()
+    grid(out, ["queue", *(heading for heading, _, _ in SCREEN.values())], rows, right=tuple(range(1, len(SCREEN) + 1)))
+    out.print("Throughput in Mbit/s, round-trip time of the call in ms, load time of a page in s.")
+    out.print("[dim]mean ± half-width of the 95 % confidence interval over 10 runs[/dim]")
 
 
 def _picture(table: Table) -> Picture:

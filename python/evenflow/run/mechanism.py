@@ -258,6 +258,7 @@ def describe(name: str) -> dict[str, Any]:
     """The table of a mechanism or a TCP profile, or the definition of a metric.
 
     A mechanism also has an `example`, its `validation` (`evidence.of`) and its `vectors` (`evidence.vectors`).
+    With an alias such as “rtt”, `alias` has it and `metrics` the metrics that it means.
 
     Raises:
         UsageError: unknown name. The message has the nearest name, or the owner of a parameter or observable.
@@ -272,7 +273,7 @@ def describe(name: str) -> dict[str, Any]:
             if "kind" not in table:
                 return table
             checked = {"validation": evidence.of(table["kind"]), "vectors": evidence.vectors(table["kind"])}
-            return {**table, "example": sample(table), **checked}
+            return {**table, "example": sample(table), **checked, **_alias(name)}
     for profile in schema()["profiles"]:
         if profile["name"] == plain(name):
             made = _profile(profile)
@@ -281,7 +282,7 @@ def describe(name: str) -> dict[str, Any]:
     last = ALIASES.get(last.casefold(), (last,))[0]
     for table in schema()["metrics"]:
         if table["name"].rpartition(".")[2] == last:
-            return dict(table)
+            return {**table, **_alias(name)}
     if planned := not_built(name):
         raise UsageError(planned)
     for what, key in (("an observable", "observables"), ("a parameter", "params")):
@@ -289,6 +290,13 @@ def describe(name: str) -> dict[str, Any]:
         if owners:
             raise UsageError(f"“{name}” is {what} of {', '.join(owners)}; try: evenflow describe {owners[0]}")
     raise unknown("mechanism or metric", name, [str(t.get("kind") or t["name"]) for t in tables + schema()["profiles"]])
+
+
+def _alias(name: str) -> dict[str, Any]:
+    """The metrics that a usual name means; empty for other names."""
+    ends = ALIASES.get(name.casefold(), ())
+    found = [next(m["name"] for m in schema()["metrics"] if m["name"].rpartition(".")[2] == end) for end in ends]
+    return {"alias": name, "metrics": found} if found else {}
 
 
 def not_built(name: str) -> str:

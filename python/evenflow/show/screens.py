@@ -11,7 +11,7 @@ from ..judge import claims
 from ..run import evidence
 from ..run.tunnels import FROM
 from ..scenario.outline import mean_of
-from ..words import counted
+from ..words import counted, listed
 from . import names
 from .console import clean, console, grid, plain, rate, share, table, time_span
 
@@ -553,6 +553,8 @@ def mechanism(found: Mapping[str, Any], *, everything: bool = False) -> None:
         everything: add ranges, sources, observables, counters, deviations and validation.
     """
     out = console()
+    if found.get("alias"):
+        out.print(f"As a metric, “{_escaped(found['alias'])}” is an alias of {listed(found['metrics'])}.\n")
     if "kind" not in found:
         out.print(f"[bold]{_escaped(found['name'])}[/bold] ({_escaped(found.get('unit') or 'no unit')})")
         for field in ("doc", "formula", "window"):
