@@ -8,6 +8,7 @@ only fall: `--update` lowers the counts, `--list PATH...` shows the findings, `-
 from __future__ import annotations
 
 import ast
+import inspect
 import json
 import re
 import subprocess
@@ -24,6 +25,7 @@ BASELINE = ROOT / "tools" / "prose-baseline.json"
 RULES = tomllib.loads((ROOT / "tools" / "prose.toml").read_text())
 FAIL, WARN = ([(re.compile(k, re.I), v) for k, v in RULES[kind].items()] for kind in ("fail", "warn"))
 MOST_WORDS = 25
+EXAMPLE = re.compile(r"\n\n(?:>>> .*(?:\n.+)*|(?: {4}.*\n?)+)")  # code in a docstring
 SKIPPED = re.compile("|".join(RULES["skip"]))
 
 
@@ -59,6 +61,7 @@ def python(source: str) -> Iterator[Text]:
                 match item:
                     case ast.Expr(value=ast.Constant(value=str(text))):
                         inside.add(id(item.value))
+                        text = EXAMPLE.sub("\n\n", inspect.cleandoc(text))
                         yield Text(item.lineno, text, comment=not re.search("command|callback", decorators))
         if isinstance(node, ast.JoinedStr):
             parts = [p.value if isinstance(p, ast.Constant) else "`x`" for p in node.values]
@@ -98,8 +101,7 @@ READERS = {".md": markdown, ".py": python, ".rs": rust, ".j2": template}
 
 def findings(text: Text) -> Iterator[str]:
     """Phrases that fail, and sentences that are too long."""
-    code = text.text.lstrip().startswith(("CREATE ", "import "))
-    prose = "" if code else re.sub(r"`+[^`]+`+", "`x`", text.text)
+    prose = re.sub(r"`+[^`]+`+|^\s*(CREATE|import) .*", "`x`", text.text, flags=re.S)
     for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:[-*|]|\d+\.|\w+:\s|evenflow ))", prose):
         for sentence in re.split(r"(?<=[.!?:;])\s+(?=[\"“A-Z0-9`(*\[])|\s\|\s", " ".join(paragraph.split())):
             count = len(re.findall(r"[^\W\d_][\w'’-]*", sentence.replace("`x`", "x")))
@@ -116,8 +118,7 @@ def main(arguments: list[str]) -> int:
     """Check, list or update; the exit code."""
     listed = arguments[1:] if arguments[:1] == ["--list"] else None
     names = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
-    counts: Counter[str] = Counter()
-    words: Counter[str] = Counter()
+    counts, words = Counter[str](), Counter[str]()
     told: dict[str, list[str]] = {}
     for name in names:
         reader = READERS.get(Path(name).suffix)
@@ -141,8 +142,7 @@ def main(arguments: list[str]) -> int:
         kept = {key: min(count, before.get(key, 0)) for key, count in sorted(counts.items())}
         BASELINE.write_text(json.dumps({k: n for k, n in kept.items() if n}, indent=1) + "\n")
     users = sum(n for key, n in counts.items() if not key.startswith("comments"))
-    comments = counts.total() - users
-    print(f"prose: {users} findings in texts for users, {comments} in comments; {words.total()} words to reconsider")
+    print(f"prose: {users} findings in texts for users, {counts.total() - users} in comments; {words.total()} words")
     return 1 if worse else 0
 
 

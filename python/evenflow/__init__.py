@@ -5,8 +5,8 @@ to them?
 >>> scenario = ef.load("examples/scenarios/abc-default.toml")
 >>> ef.run(scenario, seed=1).metric("groups.light.throughput_bps")  # doctest: +SKIP
 
-Four nouns: a `Scenario` is data; a run of it with a seed gives a `Record`; a `Study` is many runs, read as a `Table`; a
-`Claim` is a published statement judged on tables. Heavy libraries are imported when first needed.
+A `Scenario` is data. A run of it with a seed gives a `Record`. A `Study` is many runs, read as a `Table`. A `Claim` is
+a published statement judged on tables. Heavy libraries are imported when first needed.
 """
 
 from __future__ import annotations
@@ -181,16 +181,16 @@ def theory(
     jobs: int | None = None,
     progress: bool = False,
 ) -> Prediction:
-    """What the fluid model says of a scenario of weighted windows and links that mark, before it is run.
+    """The fluid model's prediction for a scenario of weighted windows and marking links.
 
-    Rates, windows, prices and utilisation at rest in two columns, pure and corrected for whole packets and queueing,
-    and whether the system settles (docs/theory.md).
+    Two columns have rates, windows, prices and utilisation in equilibrium: pure, and corrected for whole packets and
+    queueing. The prediction also has stability (docs/theory.md).
 
     Args:
-        composed: in the corrected column, marks of several links on one packet count as the one mark they are, where
-            Kelly's model adds up the links' prices.
-        measure: whether a RED or virtual queue of which no curve is known may be put through a study of some 80 runs
-            on a single link; its curve is then kept in the store.
+        composed: in the corrected column, marks of several links on one packet count as one mark. Kelly's model adds
+            the prices of the links.
+        measure: measure the curve of a RED or virtual queue where none is known, in about 80 runs on a single link.
+            The curve is then kept in the store.
         store: where those runs and curves are kept; default for curves: `EVENFLOW_STORE`, else `./out/store`.
         jobs, progress: of that study.
 

@@ -1,7 +1,7 @@
 """The errors a user can meet: each is a sentence for a person and an exit code for a shell.
 
 Nothing in Evenflow shows a traceback for bad input, a full disk or Ctrl-C; the command line prints `str(error)` and
-leaves with `error.exit_code`. A traceback means a defect of ours.
+leaves with `error.exit_code`. A traceback means a defect of Evenflow.
 """
 
 from __future__ import annotations

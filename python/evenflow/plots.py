@@ -1,4 +1,4 @@
-"""The house style, drawing helpers, and figures of a study or a record with other axis titles."""
+"""The figure style, drawing helpers, and figures of a study or a record with other axis titles."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def open_ordinary(path: Path) -> io.BufferedReader:
     Raises:
         OSError: it cannot be read, or is a folder, or a pipe or a device, which may never answer or never end.
     """
-    # without this flag the opening of a pipe waits for somebody who writes to it
+    # without this flag the opening of a pipe blocks until a process writes to it
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
         mode = os.fstat(handle).st_mode

@@ -14,8 +14,8 @@ the paper's cannot show an absence, a count over all runs, or a claim on a large
 the shipped runs have several modes.
 
 *Literal* is the strict criterion, from the paper's own words and numbers. *Relaxed* is the lenient one, where a reason
-is given. With several modes the mean decides the strict criterion; the median may decide the lenient one.
-docs/verdicts.md has the reasons, and the rule's error rates.
+is given. With several modes, the mean decides the strict criterion and the median may decide the lenient one.
+The page docs/verdicts.md has the reasons, and the rule's error rates.
 """
 
 from __future__ import annotations

@@ -185,7 +185,7 @@ class MostOf:
     share: float
 
     def interval(self, level: float) -> Interval:
-        """The share by means; the bounds count points clearly inside, and points not clearly outside."""
+        """The share of means inside. The bounds count points clearly inside, and points not clearly outside."""
         of = len(self.checks)
         if not of:
             return Interval(math.nan, -math.inf, math.inf, 0, math.nan)

@@ -360,7 +360,7 @@ class Word:
     """A label in a template: `{r0}` as the paper's vocabulary says it, `{r0:g}` as a number.
 
     A vocabulary may have several forms of a label: `{scheme:short}` is its entry "scheme:short". The ends of a step are
-    values of another label: `{after:f0}` is said as `f0` is.
+    values of another label: `{after:f0}` is written like `f0`.
     """
 
     name: str

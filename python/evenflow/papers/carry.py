@@ -6,7 +6,7 @@ with the engine of this process and compares the hashes. If every one is equal, 
 say by what right; one difference, and nothing is carried.
 
 The sample is stratified by experiment and by the mechanisms of a run's scenario, with at least one run of each stratum.
-It depends on the two engines' ids alone, so that nobody can choose it. The comparison is always with the engine that
+It depends on the two engines' ids alone, so it cannot be chosen. The comparison is always with the engine that
 made a run, however often it was carried since.
 """
 
@@ -58,7 +58,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class Planned:
-    """A kept run and today's point for it."""
+    """A kept run and its point in the current version."""
 
     kept: Kept
     point: Point
@@ -79,7 +79,7 @@ class Different:
 
 @dataclass(frozen=True)
 class Carried:
-    """What a sample of repeated runs says."""
+    """The result of a sample of repeated runs."""
 
     engine: str
     to: str
@@ -105,7 +105,7 @@ class Carried:
         return 1.0 - float((1 - CONFIDENCE) ** (1 / self.repeated))
 
     def to_json(self) -> dict[str, Any]:
-        """What is kept beside a ledger as provenance."""
+        """The provenance that is kept with a ledger."""
         return {
             "from": self.engine,
             "to": self.to,
@@ -268,7 +268,7 @@ def carry(
     progress: bool = False,
     say: Callable[[str], None] = lambda _: None,
 ) -> Carried:
-    """Repeat a sample of these papers' runs; if every hash is the same, let the runs stand for this engine.
+    """Repeat a sample of these papers' runs; if every hash is equal, all runs count for this engine.
 
     Args:
         papers: each with its runs, all made by one engine other than this one.
@@ -299,7 +299,7 @@ def carry(
     planned: list[Planned] = []
     for paper, runs in papers:
         planned += _planned(paper, runs)
-    # an equal run of another experiment would stand for one that is to be made again
+    # an equal run of another experiment would replace one that is to be repeated
     again = {_place(run) for run in planned if run.kept.experiment in without}
     planned = [run for run in planned if not again or _place(run) not in again]
     papers = [(paper, [kept for kept in runs if kept.experiment not in without]) for paper, runs in papers]
@@ -327,7 +327,7 @@ def carry(
 
 
 def _place(run: Planned) -> tuple[str, int]:
-    """What makes two runs one: scenario and seed."""
+    """Equal runs have the same place: scenario and seed."""
     return run.point.scenario.hash, run.kept.seed
 
 
@@ -336,7 +336,7 @@ def _text(labels: Labels) -> str:
 
 
 def _planned(paper: Paper, runs: Sequence[Kept]) -> Iterator[Planned]:
-    """Kept runs with today's points of the same experiment and labels; the others are left out."""
+    """Kept runs with the current points of the same experiment and labels. Others are omitted."""
     experiments: dict[str, Experiment] = {experiment.id: experiment for experiment in paper.experiments}
     points: dict[tuple[str, str], Point] = {}
     for name in dict.fromkeys(kept.experiment for kept in runs):
@@ -400,7 +400,7 @@ def _different(drawn: Sequence[Planned], jobs: int | None, progress: bool) -> It
 
 
 def _aliases(planned: Sequence[Planned], store: Store, engine: str) -> list[tuple[str, str]]:
-    """Key of today -> key of the run in the store that stands for it."""
+    """Current key -> key of the run in the store that counts for it."""
     from ..run.store import key_of
 
     there: dict[tuple[int, str], list[tuple[str, str]]] = {}

@@ -1,4 +1,4 @@
-"""Re-examine a paper: run its experiments, draw its figures, judge its claims, write one report."""
+"""Reproduce a paper: run its experiments, draw its figures, judge its claims, write one report."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ REPORT = "report.html"
 class Examined:
     """One experiment after its runs.
 
-    `svg` and the file names are empty where the experiment has no figure, and `view` where it has no view; paths are
-    relative to the output folder.
+    `svg` and the file names are empty without a figure, and `view` without a view. Paths are relative to the output
+    folder.
     """
 
     experiment: Experiment
@@ -50,7 +50,7 @@ class Examined:
     viewed: str = ""
     """Which run the view is of, in words."""
     broken: str = ""
-    """Not empty if drawing failed: a defect of ours, said in the report."""
+    """Not empty if drawing failed: a defect of Evenflow, shown in the report."""
 
 
 @dataclass
@@ -66,7 +66,7 @@ class Reproduction:
     jobs: int
     warnings: list[str] = field(default_factory=list)
     varied: list[Varied] = field(default_factory=list)
-    """What depends on the paper's open choices, where it was asked for."""
+    """Verdicts that depend on the paper's open choices, if requested."""
 
     carried: list[dict[str, Any]] = field(default_factory=list)
     """By what right runs of earlier engines stand for this one, where there are some."""
@@ -88,7 +88,7 @@ class Reproduction:
 
     @property
     def broken(self) -> list[str]:
-        """Figures and claims that failed by a defect of ours."""
+        """Figures and claims that failed by a defect of Evenflow."""
         figures = [f"figure {e.experiment.id}: {e.broken}" for e in self.examined if e.broken]
         return figures + [f"claim {e.claim.id}: {e.broken}" for e in self.entries if e.broken]
 
@@ -318,7 +318,7 @@ def _bistable(paper: Paper) -> dict[str, frozenset[str]]:
 def shipped_ledger(key: str, chosen: Mapping[str, str] | None = None) -> Path:
     """The ledger that comes with the package: the maintainers' run at `--scale paper`.
 
-    A choice of options (`{"charge": "pass"}`) has a folder of its own in the paper's: `charge=pass`.
+    A choice of options (`{"charge": "pass"}`) has a separate folder in that of the paper: `charge=pass`.
     """
     from . import folder
 
@@ -387,7 +387,7 @@ _TEXTS = ("measured", "expected", "tolerance", "source", "why", "statement", "ap
 
 
 def _is_ledger(document: Mapping[str, Any]) -> bool:
-    """Whether what is there is of the kinds that a ledger has. The file may come from somebody else."""
+    """Whether the document has the types of a ledger. The file may come from another program."""
 
     def texts(table: Mapping[str, Any], names: Iterable[str]) -> bool:
         return all(isinstance(table.get(name, ""), (str, type(None))) for name in names)

@@ -132,8 +132,8 @@ class Mechanism:
 
     A queue gets its backlog (`packets`, `queue_bytes`) and returns `verdict`, `reason` and the packet's new `ecn`.
     A rule with a timer first advances to `now_s` with the queue of this call. `link_rate="10 Mbit/s"` sets its
-    link. `leave` is for rules that judge packets at the head of the queue, `emptied` reports an empty queue to
-    them, and `departed` is for rules that count sent packets.
+    link. `leave` and `emptied` are for rules that judge packets at the head of the queue, `departed` for rules that
+    count sent packets.
 
     A stage returns for `forward` and `backward` its `verdict` ("pass", "mark", "drop", "hold"), the `reason`, the
     new fields of the packet and the `changed` ones. Every call may also return `sent` and `released` packets, `set`

@@ -1,7 +1,10 @@
 """Result folders: a finished study or run, to be opened again.
 
-A study's folder has `study.json` (scenario with its `[sweep]`, seeds, command, engine, version, folder of the store)
-and `records.parquet` (one row a run: point, seed, labels, record, and the file and digest of its series in the store).
+A study's folder has two files:
+
+- `study.json`: scenario with its `[sweep]`, seeds, command, engine, version, folder of the store.
+- `records.parquet`, one row per run: point, seed, labels, record, and file and digest of its series in the store.
+
 A run's folder has `record.json` and, where series were recorded, `series.parquet`. The JSON file is the head: it has
 the SHA-256 of the other files and of itself, and is written last. `open_` refuses a folder that differs from its head.
 """

@@ -1,10 +1,11 @@
 """The run cache: finished runs in one SQLite file with a checksum per run; series in files.
 
-Layout of the folder: `runs.sqlite3` (tables `runs`: records as JSON compressed by zlib; `carried` and `provenance`:
-runs of earlier engines that count for later ones; `claims` and `owners`: runs under way and the processes that compute
-them), `series/ab/<key>.npz` (one array of shape (2, n) per series: times in s, values), `store.lock` (shared by all
-processes that have the database open), `owners/<id>` (locked by each process that computes), and
-`failed/<scenario>-seed-<seed>.toml` (scenarios of runs that broke).
+- `runs.sqlite3`: table `runs` has records as compressed JSON. Tables `carried` and `provenance` have runs of earlier
+  engines that count for later ones; `claims` and `owners` have active runs and their processes.
+- `series/ab/<key>.npz`: one array of shape (2, n) per series, times in s and values
+- `store.lock`: shared by all processes that have the database open
+- `owners/<id>`: locked by each process that computes
+- `failed/<scenario>-seed-<seed>.toml`: scenarios of runs that failed
 """
 
 from __future__ import annotations

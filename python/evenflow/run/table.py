@@ -272,8 +272,7 @@ class Table:
         """A metric over a label: one mean and interval for each x, ascending.
 
         Args:
-            x: a label whose values are numbers or quantities with one unit (of "50 ms" the number is taken), or a
-                function of the labels.
+            x: a function of the labels, or a label. The label's values are numbers, or quantities with one unit.
             where, labels: must leave one point for each x.
         """
         import numpy as np
