@@ -41,7 +41,7 @@ def paper(
         print_json({"paper": plain_key(name), "folder": str(folder), "files": [str(path) for path in written]})
         return
     say(f"{folder}: {len(written)} files. Next:")
-    say(f"  cd {folder} && python -m pytest       # judges its claims on a few runs; needs no installation")
+    say(f"  cd {folder} && python -m pytest       # judges its claims on a few runs, before installation")
     say("  pip install -e .                     # then `evenflow papers` lists it")
     say(f"  evenflow reproduce {plain_key(name)} --scale quick")
-    say("CONTRIBUTING.md, “How to add a paper”, describes the files.")
+    say("docs/how-to/judge-your-paper.md describes the files.")
