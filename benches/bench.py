@@ -1,11 +1,10 @@
 """`make bench`: how fast Evenflow is, and ns-2 and ns-3 on the same work in the same invocation.
 
 The works are the scenarios in benches/works. All three simulators get the same topology (four link crossings for a
-packet and its acknowledgement), flows, rates, buffers, an acknowledgement for every data packet and a random
-processing time at the hosts. The fair figure is bottleneck packets per CPU-second: packet-hops flatter whoever
-simulates more hops.
-A speed means little without what the packets did, so loss, useful packets and the shares of flows stand beside it.
-A second table says what each mechanism costs: mechanisms.py. A third, what policing a network costs: networks.py.
+packet and its acknowledgement), flows, rates and buffers. Every data packet is acknowledged, and hosts have a random
+processing time. The unit is bottleneck packets per CPU-second; packet-hops would favour simulators with more hops.
+Each speed has loss, useful packets and the shares of flows next to it.
+The cost of each mechanism is in mechanisms.py, that of policing in networks.py.
 """
 
 from __future__ import annotations
@@ -39,8 +38,8 @@ WORKS = {
     "W6": "w6-conex.toml",
     "W7": "w7-homes.toml",
 }
-# Works whose flows are opened on the way: shares are those of users, and no dumbbell of another simulator has them, but
-# ns-2 a script of its own.
+# Works with dynamically created flows: shares are those of users. Other simulators have no such dumbbell; ns-2 has a
+# separate script.
 OPENS = frozenset({"W5", "W7"})
 TURNOVER = "turnover.toml"
 CHILD = Path(__file__).with_name("evenflow_run.py")
@@ -67,7 +66,7 @@ CALLGRIND_DURATIONS_S = {
 
 @dataclass(frozen=True)
 class Instead:
-    """What a simulator runs where it has no counterpart of a work: lines of TCP, RED's variant, and that in words."""
+    """Substitutes where a simulator has no counterpart of a work: TCP options, RED's variant, and their description."""
 
     tcp: dict[str, Any]
     variant: str
@@ -288,7 +287,7 @@ class Turnover:
 
 
 def turnover(quick: bool) -> list[Turnover]:
-    """10^4 flows of one segment at a time, ever longer: what is kept of those that are over shows."""
+    """10^4 flows of one segment at a time, in runs of growing length. Memory of closed flows would show."""
     rows = []
     for duration in (2, 11) if quick else (2, 11, 101):
         with (ROOT / "benches" / "works" / TURNOVER).open("rb") as file:
@@ -329,7 +328,7 @@ def peer_row(peer: Ns2 | Ns3, work: str, tree: dict[str, Any], repeats: int, fra
 
 
 def ns2_flows_row(ns2: Ns2, work: str, tree: dict[str, Any], repeats: int) -> Row:
-    """A work whose flows are opened on the way; goodputs are those of users."""
+    """A work with dynamically created flows; goodputs are those of users."""
     finished = [measure(ns2.flows_command(tree, SEED)) for _ in range(repeats)]
     run_cpu = [float(one.record["run_cpu_s"]) for one in finished]
     setup = statistics.median(float(one.record["setup_cpu_s"]) for one in finished)

@@ -1,4 +1,4 @@
-"""One or many runs of one scenario in a process of its own, for bench.py: a job as JSON on stdin, one JSON line out.
+"""Runs of one scenario in a separate process, for bench.py: a job as JSON on stdin, one JSON line out.
 
 The job is `{"tree": {...}, "seed": 1, "repeats": 1}`. The line is the last run's record with `peak_bytes` (of this
 process), `build_profile`, `mss_bytes` (of the first traffic that has a sender), and `run_wall_s`: per repeat, the time

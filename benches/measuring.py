@@ -1,4 +1,4 @@
-"""What both tables of `make bench` are measured and written with."""
+"""Helpers that measure and write both tables of `make bench`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""`make bench`: what a mechanism costs, by one base work in which one thing at a time is changed.
+"""`make bench`: the cost of a mechanism, measured by changing one thing of a base work.
 
-The rows come from the engine's own register of mechanisms, so that one that is added later has its row. What a row
-changes are settings as `evenflow run --set` takes them: a mechanism stands there with its defaults; what it requires
-is filled in by its type (`FILLED`) unless `SETTINGS` has something better.
+The rows come from the engine's own register of mechanisms, so that one that is added later has its row. A row
+changes settings as `evenflow run --set` does. A mechanism has its defaults. `SETTINGS` has required parameters, or
+`FILLED` by their type.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FILLED: dict[str, Any] = {
     "list of names": ["be"],
     "duration per class": {"be": "10 ms"},
 }
-"""What stands for a parameter that a mechanism requires, by its type."""
+"""Values of required parameters, by type."""
 
 SETTINGS: dict[tuple[str, str], dict[str, Any]] = {
     ("scheduler", "htb"): {
@@ -85,7 +85,7 @@ LINKS: dict[str, dict[str, Any]] = {
     "loss of every 1000th": {"links.bottleneck.loss": {"every": 1000}},
     "rate in steps": {"links.bottleneck.rate": {"steps": [["0 s", "100 Mbit/s"], ["2 s", "95 Mbit/s"]]}},
 }
-"""What a link can do beside queueing."""
+"""Effects of a link in addition to queueing."""
 
 ROOMS = ("congestion-control", "stack", "ecn", "queue", "scheduler", "stage", "link", "traffic", "adaptation")
 
@@ -109,7 +109,7 @@ class Swap:
 
 @dataclass
 class Cost:
-    """What a swap costs. `cpu_ratio` is CPU time a bottleneck packet by the base's, over pairs of runs.
+    """The cost of a swap. `cpu_ratio` is CPU time per bottleneck packet divided by the base's, over pairs of runs.
 
     `instructions` are a bottleneck packet's, exact; None where they could not be counted. `loss` is drops by arrivals
     at the bottleneck, `utilisation` its busy share.
@@ -254,7 +254,7 @@ def swaps(register: Mapping[str, Any] | None = None) -> list[Swap]:
         stage = {} if beside is None else _stage(base, {"kind": beside})
         found.append(Swap("queue", kind, {**_queue(base, **given), **stage}, beside or ""))
     for kind, given in others("scheduler", ""):
-        if kind != "fifo":  # what a queue has that names none
+        if kind != "fifo":  # the default of a queue
             found.append(Swap("scheduler", kind, _queue(base, kind="droptail", scheduler=given)))
     for kind, given in others("stage", ""):
         if kind in TUNNEL:

@@ -49,7 +49,7 @@ class Network:
 
 @dataclass
 class Cost:
-    """What a network costs. `speed` is its packets a CPU-second by those of the network without, over pairs of runs."""
+    """The cost of a network. `speed` is packets per CPU-second divided by those without stages, over pairs of runs."""
 
     name: str
     speed: Spread

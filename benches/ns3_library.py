@@ -1,4 +1,4 @@
-"""Where an ns-3 is: the packaged one, or that of a tree which somebody has built or installed.
+"""Find ns-3: the packaged one, or a tree that was built or installed.
 
 Nothing is built here but our own scenario programs; a tree without libraries is refused with the reason.
 """
@@ -111,7 +111,7 @@ class Ns3Library:
 
 
 def _built(tree: Path, release: str, profile: str | None) -> str:
-    """What a tree was built from: its commit where git knows one."""
+    """The source of a tree: its commit, where git knows one."""
     git = ["git", "-C", str(tree)]
     said = []
     for command in (

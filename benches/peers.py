@@ -95,7 +95,7 @@ class Red:
         return f"{self.minimum:g}:{self.maximum:g}:{self.probability:g}:{self.weight:g}"
 
 
-# The lines of a stack that are told to the other simulators, as the profile ns3.26 has them.
+# The options of a stack that the other simulators accept, with the values of the profile ns3.26.
 _NS3_26: Mapping[str, Any] = {
     "sack": False,
     "initial_window": "1 packet",
@@ -132,7 +132,7 @@ class Stack:
         ecn = tcp.get("ecn", "off")
         control = tcp.get("congestion_control", "newreno")
         if (control if isinstance(control, str) else control["kind"]) == "dctcp":
-            # RFC 8257 section 3.2 tells single marks by ECN-echo, ours by their number: the same to the sender.
+            # RFC 8257 section 3.2 signals single marks by ECN-echo, Evenflow by their number: equal for the sender.
             wanted = ("accurate",)
         else:
             wanted = ("off", "classic")
@@ -214,7 +214,7 @@ NS2_CONTROLS: Mapping[str, Mapping[str, Any]] = {
     "illinois": {},
     "compound": {"low_window": "0 packets", "tune_gamma": False},
 }
-"""What has to be said of a control for it to be that of ns-2.35's Agent/TCP/Linux, which has Linux 2.6.22's."""
+"""Parameters that make a control equal to that of ns-2.35's Agent/TCP/Linux (Linux 2.6.22)."""
 
 NS3_CONTROLS: Mapping[str, Mapping[str, Any]] = {
     "newreno": {},
@@ -224,7 +224,7 @@ NS3_CONTROLS: Mapping[str, Mapping[str, Any]] = {
     "ledbat": {"target": None},
     "dctcp": {},
 }
-"""The same for ns-3.37; None: any value, which is told to it."""
+"""The same for ns-3.37; None: any value, which ns-3 accepts."""
 
 
 def _as_shipped(dumbbell: Dumbbell, controls: Mapping[str, Mapping[str, Any]], whose: str) -> None:
@@ -240,7 +240,7 @@ def _as_shipped(dumbbell: Dumbbell, controls: Mapping[str, Mapping[str, Any]], w
 
 @dataclass(frozen=True)
 class Dumbbell:
-    """What all three simulators run. Rates in bit/s, times in s, limits in waiting packets."""
+    """The network of all three simulators. Rates in bit/s, times in s, limits in waiting packets."""
 
     groups: tuple[Group, ...]
     access_bps: float
@@ -350,8 +350,7 @@ def measure(command: Sequence[str | Path], stdin: str = "") -> Finished:
     if process.returncode != 0:
         detail = (errors or output).strip()[-2000:]
         raise RuntimeError(f"{Path(str(command[0])).name} ended with {process.returncode}: {detail}")
-    # What can be the document in the last line that has one: ns-2's Agent/TCP/Linux talks through a buffer of its own,
-    # which may end, and go on, in the middle of a line.
+    # The last line with a document. ns-2's Agent/TCP/Linux writes through a separate buffer, which may split a line.
     record = json.loads(re.findall(r"\{.*\}$", output, re.MULTILINE)[-1])
     return Finished(record, usage.ru_utime + usage.ru_stime, wall, record.get("peak_bytes"))
 
@@ -408,7 +407,7 @@ class Ns2:
             raise NotComparableError("tcp.congestion_control: ns-2 has others than NewReno in Agent/TCP/Linux alone")
         payload = stack.mss
         if stack.profile == "ns3.26":
-            payload = MSS_BYTES["ns-2"]  # no counterpart has ns-3's headers: packets of 1500 B are what is kept
+            payload = MSS_BYTES["ns-2"]  # no counterpart has ns-3's headers: packets keep 1500 B
         elif stack.header != NS2_HEADER_BYTES[agent]:
             raise NotComparableError(f"tcp.header: ns-2's agent {agent} has {NS2_HEADER_BYTES[agent]} B")
         options = {
@@ -438,7 +437,7 @@ class Ns2:
         return [str(self.binary), str(self.source), *(f"{key}={value}" for key, value in options.items())]
 
     def flows_command(self, tree: Mapping[str, Any], seed: int) -> list[str]:
-        """The same for flows that are opened on the way, beside datagrams: a work such as W5 (`ns2/flows.tcl`).
+        """The same for dynamically created flows and datagrams: a work such as W5 (`ns2/flows.tcl`).
 
         Raises:
             NotComparableError: the scenario is of another form.
@@ -487,7 +486,7 @@ class Ns2:
 class Ns3:
     """ns-3 with our scenario program built against it: the packaged one, or that of a tree."""
 
-    family = "ns-3"  # whose scenarios it runs, whatever its release is called
+    family = "ns-3"  # the name in scenarios, for all releases
     flags = ("-O3", "-DNDEBUG")
 
     def __init__(self, tree: Path | None = None) -> None:

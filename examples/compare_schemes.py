@@ -1,4 +1,4 @@
-"""One user with ten TCP flows against one user with one flow, under four ways of sharing a link."""
+"""One user with ten TCP flows against one user with one flow, under four sharing schemes."""
 
 from pathlib import Path
 

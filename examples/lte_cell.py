@@ -15,7 +15,7 @@ POLICERS = {
 
 
 def rates(name: str) -> tuple[float, float]:
-    """What honest phones and the flood get while it lasts, Mbit/s."""
+    """Rates of honest phones and of the flood while it lasts, Mbit/s."""
     rule = POLICERS[name]
     policer = None if rule is None else {"kind": "congestion-policer", "per": "user", **rule}
     cell = ef.lte(

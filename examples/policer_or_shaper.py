@@ -10,7 +10,7 @@ SIZES = {f"{RATE / 8e3 * s:g} kB": s for s in (0.01, 0.03, 0.1, 0.3, 0.8, 2.0)}
 TRIPS = {f"{ms / 2:g} ms": ms for ms in (10, 30, 100, 200)}
 CONTROLS = ("newreno", "cubic", "vegas", "compound", "illinois")
 CONTROL, DELAY, GOODPUT = "groups.download.tcp.congestion_control", "links.way.delay", "groups.download.goodput_bps"
-BOXES = {"policer": {"burst": "1 MB"}, "shaper": {"limit": "1 MB", "burst": "3 kB"}}  # what comes first is varied
+BOXES = {"policer": {"burst": "1 MB"}, "shaper": {"limit": "1 MB", "burst": "3 kB"}}  # the first is varied
 
 
 def study(box: str) -> ef.Table:

@@ -1,4 +1,4 @@
-"""Somebody who has been idle uploads through a busy link: how much has arrived after 1, 2, 5, 10 and 50 seconds?"""
+"""An idle user starts an upload through a busy link: how much has arrived after 1, 2, 5, 10 and 50 seconds?"""
 
 from pathlib import Path
 

@@ -34,7 +34,7 @@ TESTS = [
         "theory", "ways_in",
     )
 ]  # fmt: skip
-"""What touches the dependencies: Typer, Rich, matplotlib, Polars, NumPy, SciPy, Jinja."""
+"""Tests that use the dependencies: Typer, Rich, matplotlib, Polars, NumPy, SciPy, Jinja."""
 PERMISSIVE = re.compile(
     r"MIT|BSD|Apache|PSF|Python Software Foundation|ISC|HPND|MPL|Mozilla|CC0|Unlicense|0BSD|Matplotlib|FreeType|Zlib",
     re.IGNORECASE,
@@ -65,7 +65,7 @@ def made(end: str) -> Path:
 
 
 def versions(python: Path) -> str:
-    """What was installed of the direct dependencies."""
+    """Installed versions of the direct dependencies."""
     names = sorted({re.split(r"[<>=]", r)[0] for r in wanted("newest")})
     ask = f"import importlib.metadata as m; print(', '.join(f'{{n}} {{m.version(n)}}' for n in {names!r}))"
     return subprocess.run([python, "-c", ask], check=True, capture_output=True, text=True).stdout.strip()

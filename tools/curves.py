@@ -11,12 +11,12 @@ from evenflow_papers.wtp import network as scenarios
 from evenflow_papers.wtp.network import Options
 
 ROUND_TRIPS_MS = (150, 200, 250, 300)
-"""Means over the connections of a link: 200 on one link; with two links 250 and 300 (round trip of 200 ms between R1
-and R2), or 150 and 200 (100 ms), also where the second link has connections of its own."""
+"""Means over the connections of a link. One link: 200. Two links: 250 and 300 with 200 ms between R1 and R2, 150 and
+200 with 100 ms. The values also apply where the second link has separate connections."""
 
 
 def wanted(marker: scenarios.Table, rtt_ms: float) -> markers.Wanted:
-    """What the fluid model will ask for."""
+    """The curve that the fluid model will need."""
     import json
 
     groups = {"one": scenarios.Connections(1, scenarios.wtp(Options()))}

@@ -1,4 +1,4 @@
-"""The house: which room uses which, read off the code's imports, and drawn for CONTRIBUTING.md; and which files use
+"""Code structure: package dependencies from the imports, drawn for CONTRIBUTING.md; and which files use
 each other in a circle.
 
 Rust's rooms are the crates; who uses whom stands in their manifests, test dependencies left out. Python's are the
@@ -179,7 +179,7 @@ def _rust_code(text: str) -> str:
 
 
 def rust_files(source: Path, crate: str) -> set[tuple[Module, Module]]:
-    """Which module in a crate's folder `source` uses which: by `crate`, `self`, `super` or a part of its own."""
+    """Which module in a crate's folder `source` uses which: by `crate`, `self`, `super` or a submodule."""
     files: dict[Module, Path] = {}
     for path in sorted(source.rglob("*.rs")):
         parts = path.relative_to(source).with_suffix("").parts

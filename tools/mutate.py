@@ -89,7 +89,7 @@ class Mutant:
 
 
 def mutants(path: str) -> list[Mutant]:
-    """All mutants of a file: what is said in comments, docstrings, tests and texts is left alone."""
+    """All mutants of a file, except in comments, docstrings, tests and texts."""
     found = []
     inside = False
     unfinished = False
@@ -154,7 +154,7 @@ def own_tests(path: str) -> list[str]:
 
 
 def commands(path: str, by: str) -> list[list[str]]:
-    """What may notice a mutant of a file, in order."""
+    """Commands that may detect a mutant of a file, in order."""
     parts = Path(path).parts
     rust = parts[0] == "crates"
     if by == "own":
@@ -238,7 +238,7 @@ def main() -> int:
     shutil.rmtree(COPY, ignore_errors=True)
     shutil.copytree(ROOT, COPY, ignore=shutil.ignore_patterns(".git", "target", "out", ".venv", "__pycache__"))
     paths = sorted({mutant.path for _, mutant in chosen})
-    # A tier has the same tests for all files but for their order, and for Rust those of the crates that use a file's.
+    # A tier has the same tests for all files, in another order. For Rust: those of the crates that use it.
     checked = paths if given.by == "own" else [*paths[:1], *paths[-1:]]
     for path in [] if only else checked:
         sound = tests(path, given.by)

@@ -26,7 +26,7 @@ def execute(notebook: Any, folder: Path) -> None:
 
 
 def joined(outputs: list[Any]) -> list[Any]:
-    """What a cell prints as one text: where a kernel cuts it is a matter of time."""
+    """A cell's output as one text. A kernel cuts it at random places."""
     found: list[Any] = []
     for out in outputs:
         last = found[-1] if found else None

@@ -74,7 +74,7 @@ def quoted(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def document_of(found: Mapping[str, Any]) -> str:
-    """What ships, as text: a row a line."""
+    """The shipped results as text, one row per line."""
     packed = evidence.packed(found)
     lines = [json.dumps(row, ensure_ascii=False) for row in packed.pop("rows")]
     text = json.dumps(packed, ensure_ascii=False, indent=1).removesuffix("\n}")
@@ -83,7 +83,7 @@ def document_of(found: Mapping[str, Any]) -> str:
 
 
 def is_of(row: Row, check: str) -> bool:
-    """A row of this check. What theory says stands on its own page, unless the check also runs elsewhere."""
+    """Whether a row is of this check."""
     return bool(row["check"] == check)
 
 
@@ -112,7 +112,7 @@ class Names:
         )
 
     def listed(self) -> list[str]:
-        """What each program was."""
+        """Name and version of each program."""
         return [f"- {self.of(name)}: {text}" for name, text in self.programs.items()] + [""]
 
 
@@ -185,7 +185,7 @@ def theory_of(rows: Sequence[Row]) -> list[str]:
 
 
 def points_of(rows: Sequence[Row], names: Names) -> list[str]:
-    """A check with other programs: a line for each point and program, a column for each metric, theirs before ours."""
+    """A check with other programs: a line per point and program, a column per metric (reference, then Evenflow)."""
     metrics = [m for m in dict.fromkeys(row["metric"] for row in rows) if not m.startswith("throughput ")]
     lines = [f"| point | against | {' | '.join(metrics)} |", f"| --- | --- |{' --: |' * len(metrics)}"]
     order = names.sorted(row["against"] for row in rows)
@@ -201,7 +201,7 @@ def points_of(rows: Sequence[Row], names: Names) -> list[str]:
 
 
 def cell(row: Row) -> str:
-    """Theirs / ours, with a star where they differ."""
+    """Reference / Evenflow, with a star where they differ."""
     return f"{short(row['theirs']['mean'])} / {short(row['ours']['mean'])}{'' if row['verdict'] == 'agrees' else STAR}"
 
 
@@ -227,7 +227,7 @@ def differences_of(rows: Sequence[Row], names: Names) -> list[str]:
 
 
 def releases_of(rows: Sequence[Row], names: Names) -> list[str]:
-    """What differs with one release of ns-3 or with the other, check by check."""
+    """Differences between the releases of ns-3, by check."""
     newer = [
         name for name in names.sorted(row["against"] for row in rows) if name.startswith("ns-3") and name != "ns-3"
     ]

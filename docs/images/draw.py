@@ -1,4 +1,4 @@
-"""Draw the figure of the README: what a user gains by opening more TCP flows, under four ways of sharing a link.
+"""Draw the figure of the README: what a user gains by opening more TCP flows, under four sharing schemes.
 
     .venv/bin/python docs/images/draw.py
 

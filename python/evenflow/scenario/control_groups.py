@@ -62,7 +62,7 @@ def _along(kind: _Kind, path: str, root: Path) -> list[int]:
 
 
 def _rest(kind: _Kind, folder: Path) -> int | None:
-    """What one group leaves; None if it has no limit, or nothing that can be read."""
+    """Memory that one group leaves; None if it has no limit, or no readable one."""
     try:
         limit = int(_text(folder / kind.limit))
         taken = int(_text(folder / kind.taken))

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def decode(tree: Mapping[str, Any], source: str | None = None) -> tuple[_core.Scenario | None, list[tuple[str, str]]]:
     """Validate a tree in the core: the scenario, or every error.
 
-    What TOML can write but JSON cannot (NaN, infinity, dates) is refused here with the path it has in the file, and so
-    are manifests of videos, which are relative to `source`, that are not understood.
+    NaN, infinity and dates, which JSON lacks, are refused with their path in the file. So are video manifests with
+    errors; their paths are relative to `source`.
     """
     from .. import _core
     from .manifest import written_out

@@ -38,7 +38,7 @@ STAGES = {
 """The argument that each comes from, and its kind; tunnels have none."""
 STAGES_BY_ARGUMENT = dict(STAGES.values())
 ACTIONS = {"re-ecn": "mark-re-ecn", "ecn": "mark", "red": "drop"}
-"""What RED does with a packet that it picks; re-ECN's queues know its credit (FNE) as ECN-capable."""
+"""RED's action on a picked packet. Queues of re-ECN treat its credit (FNE) as ECN-capable."""
 ECN = {"re-ecn": "re-ecn", "ecn": "classic", "red": "off", "droptail": "off"}
 
 
@@ -67,7 +67,7 @@ def marker(scheme: str = "re-ecn", **changed: Any) -> dict[str, Any]:
 
 
 def sender(scheme: str = "re-ecn", flavour: str = "reno", **changed: Any) -> dict[str, Any]:
-    """ns-2's TCP of 1000-byte packets, an ACK for each, a timeout of 1 s at least, and a window without end.
+    """ns-2's TCP of 1000-byte packets, an ACK for each, a minimum timeout of 1 s, and an unlimited window.
 
     Args:
         scheme: how marks come back: re-ECN's counter and reports, RFC 3168's echo, or not at all.
@@ -184,7 +184,7 @@ def lte(
     if deployment == "infrastructure" and mode == "split" and "up" in ways.values():
         wrong.append(("gateway.mode", "split: senders of the uplink are phones and do not stand at the gateway"))
 
-    # What is wrong so far has something right in its place from here on, so that the rest is looked at too.
+    # From here on valid values replace wrong ones, so that the rest is checked too.
     told = {path for path, _ in wrong}
     inside = (
         _meant(deployment, DEPLOYMENTS, DEPLOYMENTS[int(gateway is not None or report is not None)]) == "infrastructure"
@@ -269,7 +269,7 @@ def _meant(value: Any, known: Sequence[str], default: str) -> str:
 
 
 def _standing(name: str, table: Any, kind: str) -> Table | None:
-    """What can stand in a place: with its kind where that is missing or mistyped; nothing where it is another's."""
+    """The table of a place, with its kind added where missing or mistyped. None where the kind is another."""
     if not isinstance(table, Mapping):
         return None
     if not _kind(name, table, kind):
@@ -317,7 +317,7 @@ def _as_given(
     queue: Table | None,
     paths: Mapping[str, Sequence[str]],
 ) -> list[tuple[str, str]]:
-    """What is wrong, by the name of the argument it came from; what is wrong with all links alike is said once.
+    """Errors by the name of their argument. An error of all links appears once.
 
     Args:
         errors: by paths in the scenario.
@@ -367,7 +367,7 @@ def _unknown(more: Table) -> list[tuple[str, str]]:
 
 
 def _kind(name: str, table: Any, kind: str) -> list[tuple[str, str]]:
-    """What stands in a place is of one kind; gateway and report are changes, and have theirs."""
+    """Errors where a place has another kind. Gateway and report are changes and need no kind."""
     if not isinstance(table, Mapping) or ("kind" not in table and name in ("gateway", "report")):
         return []
     if "kind" not in table:
@@ -407,7 +407,7 @@ def _links(
     links[RADIO] = {"rate": rate, "delay": "200 ms", "per": cell, **(radio or {})}
     if way == "down":
         return list(links), links
-    # Uplink packets have links of their own: a link's way back carries acknowledgements, and has another queue.
+    # Uplink packets have separate links. The reverse path of a link carries acknowledgements and has another queue.
     back = {f"up-{name}": links[name] for name in reversed(list(links))}
     return list(back), back
 

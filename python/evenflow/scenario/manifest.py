@@ -65,7 +65,7 @@ class NotUnderstood(Exception):
 
 @dataclass(frozen=True)
 class Film:
-    """What a manifest says of a film's video."""
+    """The video of a film, from its manifest."""
 
     ladder_bps: tuple[int, ...]
     """The levels, rising."""
@@ -148,7 +148,7 @@ def _put(table: dict[str, Any], film: Film, name: str) -> list[tuple[str, str]]:
 
 
 def read(file: Path, wanted: str | None = None) -> Film:
-    """What a manifest says; `wanted` is the id of an adaptation set.
+    """Read a manifest; `wanted` is the id of an adaptation set.
 
     Raises:
         NotUnderstood: with all reasons.
@@ -186,7 +186,7 @@ _TYPES = ("static", "dynamic")
 
 
 def _length(mpd: ElementTree.Element, periods: Sequence[ElementTree.Element], wrong: list[str]) -> float:
-    """How long the film is, in s; not a number, and what is wrong is said, where that is not to be told.
+    """Length of the film in s; NaN and an error where it is unknown.
 
     A period lasts as long as it says, or from its start to the presentation's end (ISO/IEC 23009-1, 5.3.2.1).
     """
@@ -285,7 +285,7 @@ def _tables(element: ElementTree.Element) -> Tables:
 
 
 def _seconds(text: str | None, what: str) -> float | None:
-    """An xs:duration. Years and months have no length of their own."""
+    """An xs:duration. Years and months have no fixed length."""
     if text is None:
         return None
     found = _DURATION.fullmatch(text.strip(_SPACE))
@@ -296,7 +296,7 @@ def _seconds(text: str | None, what: str) -> float | None:
 
 
 def _whole(text: str | None, what: str, wrong: list[str], otherwise: int | None = None, least: int = 1) -> int:
-    """A whole number; where there is none, what is wrong is said and the least is given."""
+    """A whole number. Without one it returns the least and adds an error."""
     if text is None and otherwise is not None:
         return otherwise
     found = _WHOLE.fullmatch(text.strip(_SPACE)) if text is not None else None
@@ -339,7 +339,7 @@ def _video(period: ElementTree.Element, wanted: str | None) -> ElementTree.Eleme
 
 
 def _film(period: ElementTree.Element, chosen: ElementTree.Element, length: float) -> Film:
-    """What the representations say; `length` is not a number where the manifest does not tell it."""
+    """The film of the representations. `length` is NaN where the manifest lacks it."""
     levels: list[tuple[int, str, _Segments]] = []
     known: list[tuple[int, str]] = []
     wrong: dict[str, list[str]] = {}
@@ -524,7 +524,7 @@ def _entries(timeline: ElementTree.Element, wrong: list[str]) -> list[_Entry]:
 
 
 def _from_timeline(entries: Sequence[_Entry], scale: int, offset: int, length: float) -> tuple[float, int, float]:
-    """Length and number of chunks by a SegmentTimeline, and the length of the last: all of one length, but for that.
+    """Length and number of chunks by a SegmentTimeline, and the length of the last. All others are equal.
 
     They follow one another from the period's begin to its end, which they miss by less than a chunk.
     """

@@ -24,7 +24,7 @@ DATAGRAMS = ("poisson", "cbr", "ping")
 MARKERS = ("red", "virtual-queue", "load-based", "constant-probability", "rem")
 """Queues whose `action` says what becomes of a packet they pick."""
 LAWS = ("uniform", "normal", "exponential", "gamma", "pareto", "lognormal")
-"""What is drawn; `values` is dealt in turn."""
+"""Random distributions; `values` is dealt in turn."""
 
 
 def mean_of(quantity: Any) -> float:
@@ -50,8 +50,8 @@ def least_of(quantity: Any) -> float:
 
 
 def most_of(quantity: Any) -> float:
-    """What a canonical quantity hardly exceeds: the largest value; mean and two deviations; three means of an
-    exponential; of laws with a heavy tail what 1 in 20 draws exceeds."""
+    """A practical upper bound of a canonical quantity. It is the largest value, mean plus two deviations, three means
+    of an exponential, or the 95th percentile of a heavy tail."""
     if isinstance(quantity, Mapping):
         ((law, value),) = quantity.items()
         if law == "exponential":
@@ -135,7 +135,7 @@ class Way:
 
     @property
     def is_unlimited(self) -> bool:
-        """Whether nothing limits what waits. Leaves of `htb` and a `tbf` with latency have limits of their own."""
+        """Whether the backlog is unlimited. Leaves of `htb` and a `tbf` with latency have separate limits."""
         if self.rate is None or "limit" in self.queue:
             return False
         kind = self.scheduler["kind"]
@@ -249,7 +249,7 @@ class Source:
 
     @property
     def propagation_s(self) -> float:
-        """Out and back (datagrams that nobody answers: out only), without queues and transmission."""
+        """Out and back (datagrams without answers: out only), without queues and transmission."""
         return sum(way.delay for way in (*self.ways, *(self.back if self.ack else ())))
 
     @property
@@ -384,7 +384,7 @@ class Outline:
         return self._answering.get((way.name, way.forward), [])
 
     def largest_packet(self, way: Way) -> float:
-        """The largest mean size of a packet that crosses it; 0 where nobody does."""
+        """The largest mean size of a packet that crosses it; 0 without traffic."""
         sizes = [source.packet for source in self.crossing(way)] + [source.ack for source in self.answering(way)]
         return max(sizes, default=0.0)
 
@@ -403,7 +403,7 @@ class Outline:
         return users * flows
 
     def full_s(self, way: Way) -> float | None:
-        """What a full queue of this direction takes to empty; None without a limit or a rate."""
+        """Time to empty a full queue of this direction; None without a limit or a rate."""
         return way.limit_s(max((source.packet for source in self.crossing(way)), default=self.largest_packet(way)))
 
     def described(self) -> list[Way]:
@@ -411,7 +411,7 @@ class Outline:
         return [way for way in self.ways.values() if way.forward or way.is_written]
 
     def to_json(self) -> dict[str, Any]:
-        """What `check --json` says of a valid scenario: SI units, means where something is drawn."""
+        """Output of `check --json` for a valid scenario: SI units, means of random quantities."""
         from .sweep import outline
 
         points, replications, _ = outline(self.scenario)
@@ -468,7 +468,7 @@ class Outline:
         return paths.render(path)
 
     def randomness(self) -> list[str]:
-        """What in the scenario is drawn, by path; empty where every seed gives the same run."""
+        """Paths of random quantities; empty where every seed gives the same run."""
         found = [self._as_written(path) for path in _laws(self.tree)]
         found += [source.path for source in self.sources if source.kind == "poisson"]
         for way in self.ways.values():
