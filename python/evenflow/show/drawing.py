@@ -554,11 +554,10 @@ def _mark(ax: Axes, mark: Mark) -> None:
     elif isinstance(mark.y, tuple):
         ax.axhspan(*mark.y, **band)
     elif mark.x is not None and mark.y is not None:
-        colour = (
-            {"color": "black"} if mark.colour is None else {"color": COLOURS[mark.colour], "markeredgecolor": "black"}
-        )
-        how = {"fillstyle": "none" if mark.colour is None else "full", "markeredgewidth": 0.7, "zorder": 4}
-        ax.plot([mark.x], [mark.y], "*", markersize=9, label=mark.words or None, **colour, **how)
+        own = mark.colour is not None
+        star: dict[str, Any] = {"color": COLOURS[mark.colour or 0] if own else "black", "markeredgecolor": "black"}
+        star |= {"fillstyle": "full" if own else "none", "markeredgewidth": 0.7, "zorder": 4}
+        ax.plot([mark.x], [mark.y], "*", markersize=9, label=mark.words or None, **star)
     elif mark.y is not None:
         ax.axhline(mark.y, **grey)
         where: Any = ("axes fraction", "data")
