@@ -19,12 +19,15 @@ import numpy as np
 import pytest
 from evenflow import plots
 from evenflow.errors import StoreError, UsageError
+from evenflow.figures import Figures, Mark, curves
 from evenflow.mechanism import schema
 from evenflow.record import Record
 from evenflow.run.files import digest_of
 from evenflow.run.store import SeriesFile
 from evenflow.show import drawing, names, pictures, screens
+from evenflow.stats import Interval
 from evenflow.study import Run, Table
+from evenflow.values import Shown, computed
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
@@ -286,6 +289,17 @@ def test_doubled_values_stand_on_a_logarithmic_axis(table: Table) -> None:
     assert table.plot("utilisation", x="flows", columns="delay").axes[0].get_xscale() == "log"
     steps = Table([Run(x, {"x": x}, s, record(s, x, 0, 5.0)) for x in (1, 2, 3, 4) for s in (1, 2)])
     assert steps.plot("utilisation").axes[0].get_xscale() == "linear"
+
+
+@pytest.mark.parametrize("log", ["", "y"])
+def test_shared_axes_show_all_panels_with_short_ticks(log: str) -> None:
+    values = computed(lambda x, of: Interval.exact(x * of), x=(1.0, 2.0, 3.0), of=(10.0, 1.0))
+    panel = curves(values, x="x", y="y", log=log, marks=[Mark(2.0, 35.0, colour=1)])
+    made = drawing.draw(Figures({}, {})(panel, by=("of",), columns=2, shared=True)(Shown("key", {})))
+    for ax in made.axes:
+        assert ax.get_ylim()[0] <= 1
+        assert ax.get_ylim()[1] > 35
+    assert {it.get_text() for it in made.axes[0].get_yticklabels()} >= ({"2", "5", "20"} if log else {"10", "20"})
 
 
 def test_labels_that_move_in_step_make_no_lines_of_single_points() -> None:

@@ -109,15 +109,15 @@ CORNERS = {STRICT: (-50.0, 0.0, 1e-9, 5.0), MILD: (-50.0, -4.5, 0.0, 5.0), SOFT:
 """Levels between which a drop function is straight."""
 RED_LINES = joined(
     computed(net.red_probability, share=SHARES).labelled(who="function"),
-    computed(red_by_hand, share=SHARES).labelled(who="RED, by hand"),
+    computed(red_by_hand, share=SHARES).labelled(who="RED, stepped"),
 )
 
 
 DROP_LINES = joined(
     *(
-        computed(function, harshness=[it], level=levels[it]).labelled(who=f"{it}{words}")
+        computed(function, harshness=[it], level=levels[it]).labelled(who=words)
         for it in LEVELS
-        for function, levels, words in ((net.drop_probability, CORNERS, ""), (policer_by_hand, LEVELS, ", by hand"))
+        for function, levels, words in ((net.drop_probability, CORNERS, ""), (policer_by_hand, LEVELS, ", stepped"))
     )
 )
 

@@ -145,15 +145,21 @@ for name, title, rows, panel, text in (
         "RED's probability over the average queue",
         exact.fig02,
         curves(exact.RED_LINES, x="share", y="probability of a mark or drop"),
-        "Line: the function. Dots: share of 4,000 packets that the simulator's RED picks, stepped by hand with an "
-        "average that is the queue itself and independent picks.",
+        "Solid: the function. Dashed: share of 4,000 packets that the simulator's RED picks, stepped directly, with "
+        "an average that is the queue itself and independent picks.",
     ),
     (
         "fig06",
         "Drop functions of the three policers",
         exact.fig06,
-        curves(exact.DROP_LINES, x="level", y="drop probability", marks=[Mark(x=0.0)]),
-        "Lines: the functions. Dots: share of 4,000 packets that the simulator's policer drops, stepped by hand, "
+        curves(
+            exact.DROP_LINES,
+            x="level",
+            y="drop probability",
+            marks=[Mark(x=0.0)],
+            looks=Looks("harshness", "who", "{harshness}{who}"),
+        ),
+        "Solid: the functions. Dashed: share of 4,000 packets that the simulator's policer drops, stepped directly, "
         "after reports have brought its level down.",
     ),
     ("fig07", "The network", exact.fig07, exact.network(), SCENARIO),

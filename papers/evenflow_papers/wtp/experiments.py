@@ -312,13 +312,14 @@ experiment(
             MAP_RED.labelled(marker=RED),
             x="r",
             y="R over r",
-            y_range=(None, None),
+            y_range=(0.6, None),
             marks=[Mark(y=1)],
         ),
         by=("form", "base_weight"),
         columns=4,
         width=2.7,
         height=3.0,
+        shared=True,
         looks=Looks("population", "marker", "{marker}, {population}"),
     ),
 )
@@ -1071,8 +1072,8 @@ experiment(
 
 def over_load(what: str, x: str = "utilisation ρ", **labels: Any) -> Any:
     """A panel of a delay over ρ."""
-    papers = [Mark(m.TARGET, m.PAPER[name][list(DELAYS).index(what)]) for name in net.ROWS]
-    wide = {"marks": papers if labels["variant"] == net.AS_TABLE else papers[:1]}
+    stars = [Mark(m.TARGET, m.PAPER[name][list(DELAYS).index(what)], colour=i) for i, name in enumerate(net.ROWS)]
+    wide = {"marks": stars if labels["variant"] == net.AS_TABLE else stars[:1]}
     return path(RHO(**labels), DELAY[what](**labels), along="n", x_title=x, y=f"{DELAYS[what]} (ms)", **wide)
 
 
@@ -1091,7 +1092,10 @@ experiment(
             for what in DELAYS
         ),
         *(
-            replace(over_load(what, variant=list(net.VARIANTS)), looks=Looks("variant", legend="{variant}"))
+            replace(
+                over_load(what, marker=net.RED_5, variant=[net.AS_TABLE, *net.VARIANTS]),
+                looks=Looks("variant", "variant", "{variant}"),
+            )
             for what in DELAYS
         ),
         columns=3,
@@ -1137,7 +1141,6 @@ def controls_data(shown: Shown) -> pl.DataFrame:
     return frame(found)
 
 
-R_TICKS = (1, 2, 5, 10, 20, 50, 100)
 COMMON: dict[str, Any] = {"x": "w", "y_range": (None, None)}
 experiment(
     "fig11",

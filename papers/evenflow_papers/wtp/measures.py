@@ -773,8 +773,10 @@ def parts(values: Callable[..., Values], *, folds: bool = False, **labels: Wante
             # up to the first judged point, so that the fold is part of the curve
             fold = few | (np.roll(few, 1) & ~busy & few.any())
             for part, kept in ((JUDGED, ~busy & ~few), (FOLD, fold & few.any()), (BUSY, busy)):
-                for at in np.flatnonzero(kept):
-                    yield {**rest, "part": part, "n": ns[at]}, wanted[at]
+                places = np.flatnonzero(kept)
+                # loads apart from each other are not joined by a line
+                for at, piece in zip(places, np.cumsum(np.diff(places, prepend=places[:1]) > 1), strict=True):
+                    yield {**rest, "part": part, "piece": int(piece), "n": ns[at]}, wanted[at]
 
     return Values(found)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
@@ -126,15 +126,29 @@ def _drawn(picture: Picture, width: float, height: float, rows: int, columns: in
         axes = [grid[r][c] for r in range(rows) for c in range(columns)]
         for spare in axes[len(picture.panels) :]:
             spare.remove()
+        ends: list[tuple[Any, Any, int]] = []
         for number, (ax, panel) in enumerate(zip(axes, picture.panels, strict=False)):
             first, last = number % columns == 0, number + columns >= len(picture.panels)
             _PAINTERS[panel.kind or picture.kind](ax, panel, picture)
             _compared(ax, panel)
             _titles(ax, panel, picture, first=first, last=last, top=number < columns or columns < picture.columns)
+            if picture.faceted:
+                ends.append((ax.get_xlim(), ax.get_ylim(), number // columns))
+        for ax, (_, _, row) in zip(axes, ends, strict=False):
+            if not ax.get_autoscalex_on():
+                ax.set_xlim(_widest(x for x, _, _ in ends))
+            if not ax.get_autoscaley_on():
+                ax.set_ylim(_widest(y for _, y, other in ends if other == row))
         _legends(made, axes[: len(picture.panels)], picture, width)
         _wrap_titles(made)
         made.set_layout_engine("none")  # settled: drawing it once more gives the same figure
     return made
+
+
+def _widest(ends: Iterable[tuple[float, float]]) -> tuple[float, float]:
+    """The limits of an axis that panels share."""
+    lows, highs = zip(*ends, strict=True)
+    return min(lows), max(highs)
 
 
 def _shared_names(picture: Picture) -> Any:
@@ -207,6 +221,7 @@ def _limits(ax: Axes, panel: Panel) -> None:
     ]
     every += [line.printed for line in panel.lines if line.printed is not None]
     every += [line.y for line in panel.levels]
+    every += [np.array([mark.y]) for mark in panel.marks if mark.x is not None and isinstance(mark.y, (int, float))]
     values = np.concatenate(every) if every else np.zeros(0)
     values = values[np.isfinite(values)]
     if not len(values):
@@ -519,9 +534,9 @@ def _compared(ax: Axes, panel: Panel) -> None:
             set_scale("symlog", linthresh=scale.linear)
         else:
             set_scale("log" if scale.log else "linear")
-        _ticks(axis, scale)
         if (scale.lo, scale.hi) != (None, None):
             set_lim(scale.lo, scale.hi)
+        _ticks(axis, scale)
     for mark in panel.marks:
         _mark(ax, mark)
     for line in panel.levels:
@@ -539,7 +554,10 @@ def _mark(ax: Axes, mark: Mark) -> None:
     elif isinstance(mark.y, tuple):
         ax.axhspan(*mark.y, **band)
     elif mark.x is not None and mark.y is not None:
-        ax.plot([mark.x], [mark.y], "*", color="black", fillstyle="none", markersize=9, label=mark.words or None)
+        own = mark.colour is not None
+        star: dict[str, Any] = {"color": COLOURS[mark.colour or 0] if own else "black", "markeredgecolor": "black"}
+        star |= {"fillstyle": "full" if own else "none", "markeredgewidth": 0.7, "zorder": 4}
+        ax.plot([mark.x], [mark.y], "*", markersize=9, label=mark.words or None, **star)
     elif mark.y is not None:
         ax.axhline(mark.y, **grey)
         where: Any = ("axes fraction", "data")
@@ -559,17 +577,20 @@ def _mark(ax: Axes, mark: Mark) -> None:
 
 
 def _ticks(axis: Any, scale: Scale) -> None:
-    from matplotlib.ticker import AutoLocator, FixedLocator, MaxNLocator, NullFormatter, NullLocator, ScalarFormatter
+    from matplotlib import ticker
 
+    lo, hi = axis.get_view_interval()
     if scale.ticks:
-        axis.set_major_locator(FixedLocator(list(scale.ticks)))
-        axis.set_minor_locator(NullLocator())
+        axis.set_major_locator(ticker.FixedLocator(list(scale.ticks)))
+        axis.set_minor_locator(ticker.NullLocator())
+    elif scale.log and not scale.linear and hi < 100 * lo:
+        axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
     elif not (scale.log or scale.linear):
-        axis.set_major_locator(MaxNLocator(nbins=10, integer=True) if scale.whole else AutoLocator())
-        axis.set_major_formatter(ScalarFormatter())
+        axis.set_major_locator(ticker.MaxNLocator(nbins=10, integer=True) if scale.whole else ticker.AutoLocator())
+        axis.set_major_formatter(ticker.ScalarFormatter())
     if scale.log or scale.linear:
         axis.set_major_formatter(lambda value, _: f"{value:g}")
-        axis.set_minor_formatter(NullFormatter())
+        axis.set_minor_formatter(ticker.NullFormatter())
 
 
 _PAINTERS = {

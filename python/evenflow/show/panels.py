@@ -145,6 +145,7 @@ class Figures:
         height: float = 3.6,
         width: float = PANEL,
         own_legends: bool = False,
+        shared: bool = False,
     ) -> Callable[[Shown], Picture]:
         """A figure of panels.
 
@@ -154,6 +155,7 @@ class Figures:
             height: inches of a row of panels; 0 = what the rows of dots need.
             width: inches of a panel.
             own_legends: a legend under each panel instead of one for all.
+            shared: panels of a row have one vertical axis, all panels one horizontal axis.
             looks: of panels that have none of their own.
         """
         wide = columns or len(panels)
@@ -175,7 +177,7 @@ class Figures:
                     if panel.lines or spec.kind in (DIAGRAM, TABLE):
                         found.append(panel)
             size = (max(6.4, width * wide), height * math.ceil(len(found) / wide))
-            return Picture(LINE, found, wide, own_legends=own_legends, size=size)
+            return Picture(LINE, found, wide, own_legends=own_legends, faceted=shared, size=size)
 
         return made
 

@@ -44,6 +44,8 @@ class Mark:
     x: Place | None = None
     y: Place | None = None
     words: str = ""
+    colour: int | None = None
+    """Of a point: the number of the line that it belongs to."""
 
 
 @dataclass(frozen=True)
