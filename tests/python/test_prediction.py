@@ -729,7 +729,7 @@ def test_a_marker_that_never_marks_has_no_curve_and_says_so(work: Path, monkeypa
         "action": "mark-everything",
     }
     wanted = fluid_wanted(far)
-    with pytest.raises(UsageError, match=r"red .* marked nothing .* 1 to 2 connections") as raised:
+    with pytest.raises(UsageError, match=r"red .* marked no packet\. .* 1 to 2 connections") as raised:
         curves.measure(wanted, flows=(1, 2))
     assert raised.value.exit_code == 2
 

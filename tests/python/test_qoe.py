@@ -182,7 +182,7 @@ def test_who_asked_before_the_window_has_not_a_number_alone() -> None:
     found = ef.qoe.of(record, "clients", "ben-ameur-2016-is")
     assert np.isnan(found[0])
     assert found[1] == ef.qoe.adaptive(record, "clients", 1).instability
-    with pytest.raises(UsageError, match="in a run without warmup"):  # of the second viewer
+    with pytest.raises(UsageError, match="and no warmup"):  # of the second viewer
         ef.qoe.of(record, "clients", "ben-ameur-2016-if")
     first, _ = ef.qoe.viewings(record, "clients")
     assert np.isnan(ef.qoe.MODELS["ben-ameur-2016-if"](first))
