@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
 from evenflow import qoe, run
+from evenflow.record import Record
 from evenflow.study import Run
 from evenflow_papers.has_shaping import PAPER
 from evenflow_papers.has_shaping import measures as reading
@@ -207,6 +210,27 @@ def test_without_shaping_client_1_has_the_higher_bitrate() -> None:
 def test_falls_of_a_threshold_that_begins_unbounded() -> None:
     series = np.array([np.nan, np.nan, 60.0, 60.0, 80.0, 40.0, 40.0, 30.0])
     assert list(reading.falls(series)) == [2, 5, 7]
+
+
+def test_what_is_read_from_a_recorded_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is first finite at 10 s, falls at 40 s, at the moment of convergence (60 s), and twice after it."""
+    times = np.array([0.0, 10.0, 29.9, 30.0, 40.0, 60.0, 90.0, 120.0])
+    threshold = np.array([np.nan, 50.0, 55.0, 70.0, 60.0, 40.0, 30.0, 20.0])
+    monkeypatch.setattr(reading, "windows", lambda run: (times, threshold, threshold))
+    monkeypatch.setattr(reading, "value", lambda o, client, name, run: 60.0)
+    found = Run(0, {}, 1, Record("{}", ""))
+    assert reading.raised.of(found) == 70 - 50
+    assert reading.falls_before.of(found, USUAL) == pytest.approx(100 * 3 / 60)
+    assert reading.falls_after.of(found, USUAL) == pytest.approx(100 * 2 / (net.DURATION_S - 60))
+
+
+def test_congestion_rate_by_losses_counts_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = MagicMock(congestion_rate=1.0, bitrate_bps=1e6)
+    monkeypatch.setattr(reading, "adaptive", lambda o, client, run: seen)
+    groups = {net.CLIENT_1: {"senders": {"reductions": {"loss": 30, "timeout": 6}}}}
+    found = Run(0, {}, 1, Record(json.dumps({"groups": groups}), ""))
+    rate = reading.value(replace(USUAL, rate="loss"), reading.ONE, "CNG", found)
+    assert rate == qoe.congestion_rate(36, net.DURATION_S)
 
 
 def test_representative_run_is_nearest_to_the_means() -> None:
