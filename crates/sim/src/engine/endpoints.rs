@@ -344,7 +344,7 @@ impl Engine<'_> {
     fn launch(&mut self, packet: &mut Packet, info: &Flow, now: Time) {
         if packet.is_backward() {
             packet.hop = info.back;
-            return self.enter(packet, now);
+            return self.enter(packet, info, now);
         }
         self.leave_host(packet, info, now);
     }
@@ -353,7 +353,7 @@ impl Engine<'_> {
     #[inline(always)]
     fn leave_host(&mut self, packet: &mut Packet, info: &Flow, now: Time) {
         let Some(left) = self.net.hosts[info.host as usize].process(packet, now) else {
-            return self.enter(packet, now);
+            return self.enter(packet, info, now);
         };
         if info.folded
             && let Hop::Port { index, .. } = self.net.routes[info.route as usize]
