@@ -21,6 +21,7 @@ use crate::hosting::NONE;
 use crate::network::{Endpoint, Flow, Hop};
 use crate::probe::{Closed, How, Opened};
 use crate::tcp::Tcp;
+use crate::wakeups::Wakeup;
 
 impl Engine<'_> {
     pub(super) fn timer(&mut self, fired: Key, now: Time) {
@@ -52,14 +53,22 @@ impl Engine<'_> {
         (wakeup.application, Wake::Arrival) < (*whose, *wake)
     }
 
-    /// The next wake-up of an end of a connection is due. The first of one that there is from the start
-    /// opens it.
+    /// The next wake-up of an end of a connection is due. It stays in the heap until the end asks for the next
+    /// one, which takes its place.
     fn wake_end(&mut self, now: Time) {
-        let Some(wakeup) = self.wakeups.pop() else { return self.halt(Invariant::NoTimer) };
-        let (index, end) = wakeup.whom();
-        let tcp = &mut self.net.connections[index];
-        tcp.ends[end.index()].wake = Time::NEVER;
-        let (flow, index) = (tcp.flow, index as u32);
+        let Some(whom) = self.wakeups.first().map(Wakeup::whom) else { return self.halt(Invariant::NoTimer) };
+        let (index, end) = whom;
+        self.net.connections[index].ends[end.index()].wake = Time::NEVER;
+        self.call_woken(index as u32, end, now);
+        if self.net.connections[index].ends[end.index()].wake == Time::NEVER {
+            self.wakeups.remove(whom);
+        }
+    }
+
+    /// An end is woken. The first wake-up of a connection that there is from the start opens it.
+    fn call_woken(&mut self, index: u32, end: End, now: Time) {
+        let tcp = &self.net.connections[index as usize];
+        let flow = tcp.flow;
         if tcp.connection.sender.life() == Life::Idle {
             self.note_opened(flow, now);
             return self.open_connection(flow, index, now);
