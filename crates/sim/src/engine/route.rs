@@ -79,7 +79,7 @@ impl Engine<'_> {
     }
 
     /// A packet meets what is neither a link nor an end. Returns whether it goes on.
-    #[inline(never)]
+    #[inline(always)]
     fn meet(&mut self, hop: Hop, packet: &mut Packet, now: Time) -> bool {
         match hop {
             Hop::Stage { index, way } => return self.pass(index, way, packet, now),

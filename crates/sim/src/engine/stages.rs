@@ -305,6 +305,7 @@ impl Engine<'_> {
     }
 
     /// A packet of a stage's own has reached its peer.
+    #[inline(never)]
     pub(super) fn deliver_message(&mut self, index: u32, packet: &mut Packet, now: Time) {
         let message = self.end_own(packet);
         let whose = self.whose(packet.flow);
