@@ -232,7 +232,8 @@ impl Heads {
     pub fn first(&self) -> Key {
         let mut least = NEVER;
         for &head in &self.0 {
-            if head < least {
+            // Half a comparison of keys: most heads are later by their time alone.
+            if time_of(head) <= time_of(least) && head < least {
                 least = head;
             }
         }
