@@ -49,6 +49,12 @@ pub struct Account<'a> {
 }
 
 impl Account<'_> {
+    /// The same, for one call.
+    #[inline(always)]
+    pub(crate) fn lend(&mut self) -> Account<'_> {
+        Account { side: self.side, window: self.window }
+    }
+
     /// Adds one to a counter of class `class`, inside the window.
     fn count(&mut self, class: u8, now: Time, counter: impl FnOnce(&mut ClassCounters) -> &mut u64) {
         *counter(&mut self.side.by_class[usize::from(class)]) += u64::from(self.window.holds(now));
@@ -56,14 +62,14 @@ impl Account<'_> {
 }
 
 /// A call of a link: its instant, and what it acts on.
-pub(crate) struct Call<'a, 'b, S> {
+pub(crate) struct Call<'a, S> {
     pub(crate) now: Time,
     pub(crate) wire: &'a mut Wire,
-    pub(crate) account: &'a mut Account<'b>,
+    pub(crate) account: Account<'a>,
     pub(crate) around: &'a mut S,
 }
 
-impl<S: Surroundings> Call<'_, '_, S> {
+impl<S: Surroundings> Call<'_, S> {
     /// Counts a packet that will not be counted whole.
     pub(crate) fn count_arrival(&mut self, class: u8) {
         self.account.count(class, self.now, |counters| &mut counters.other_arrived);
@@ -77,7 +83,7 @@ impl<S: Surroundings> Call<'_, '_, S> {
 
     /// Drops a packet, while `waiting` others are in the queue.
     pub(crate) fn drop(&mut self, packet: &Packet, reason: Reason, waiting: u32) {
-        self.wire.count_drop(packet.class, reason, self.now, self.account);
+        self.wire.count_drop(packet.class, reason, self.now, self.account.lend());
         self.around.dropped(packet, reason, waiting, self.now);
     }
 }
@@ -137,9 +143,8 @@ impl Wire {
         class: u8,
         accepted: Time,
         Times { began, ended }: Times,
-        account: &mut Account,
+        Account { side, window }: Account,
     ) {
-        let (side, window) = (&mut *account.side, account.window);
         let own = &mut side.by_class[usize::from(class)];
         self.counters.queue_time += window.overlap(accepted, began);
         self.counters.busy += window.overlap(began, ended);
@@ -153,7 +158,7 @@ impl Wire {
     }
 
     /// Counts a drop.
-    pub fn count_drop(&mut self, class: u8, reason: Reason, now: Time, account: &mut Account) {
+    pub fn count_drop(&mut self, class: u8, reason: Reason, now: Time, mut account: Account) {
         self.counters.drops += 1;
         account.side.all_dropped += 1;
         account.count(class, now, |counters| &mut counters.drops[reason as usize]);
@@ -201,13 +206,13 @@ impl Link {
     ) -> Option<Time> {
         account.side.all_offered += 1;
         self.wire.counters.arrived_bytes += u64::from(packet.size);
-        let (wire, account) = (&mut self.wire, &mut account);
+        let wire = &mut self.wire;
         let free = wire.free_at.ceil();
         match &mut self.queue {
             Queue::Open => {}
             Queue::Fifo(q) if q.plain && !watched => {
                 if free > now && !q.enters(packet.size, free, now, account.window) {
-                    let around = &mut surroundings();
+                    let (account, around) = (account.lend(), &mut surroundings());
                     q.refuse(packet, Reason::Limit, &mut Call { now, wire, account, around });
                     return None;
                 }
@@ -220,14 +225,15 @@ impl Link {
                         surroundings().lose(packet);
                     }
                 } else {
-                    let around = &mut surroundings();
+                    let (account, around) = (account.lend(), &mut surroundings());
                     if !q.conclude(packet, verdict, free, &mut Call { now, wire, account, around }) {
                         return None;
                     }
                 }
             }
             Queue::Scheduled(q) => {
-                q.offer(packet, &mut Call { now, wire, account, around: &mut surroundings() });
+                let around = &mut surroundings();
+                q.offer(packet, &mut Call { now, wire, account, around });
                 return None;
             }
         }
@@ -262,10 +268,9 @@ impl Link {
 
     /// Makes all decisions that are due by `now`.
     #[inline]
-    pub fn catch_up(&mut self, now: Time, mut account: Account, surroundings: &mut impl Surroundings) {
+    pub fn catch_up(&mut self, now: Time, account: Account, surroundings: &mut impl Surroundings) {
         if let Queue::Scheduled(q) = &mut self.queue {
-            let (wire, account) = (&mut self.wire, &mut account);
-            q.catch_up(&mut Call { now, wire, account, around: surroundings });
+            q.catch_up(&mut Call { now, wire: &mut self.wire, account, around: surroundings });
         }
     }
 
@@ -274,12 +279,11 @@ impl Link {
         &mut self,
         setting: Setting,
         now: Time,
-        mut account: Account,
+        account: Account,
         surroundings: &mut impl Surroundings,
     ) {
         if let Queue::Scheduled(q) = &mut self.queue {
-            let (wire, account) = (&mut self.wire, &mut account);
-            q.set(setting, &mut Call { now, wire, account, around: surroundings });
+            q.set(setting, &mut Call { now, wire: &mut self.wire, account, around: surroundings });
         }
     }
 

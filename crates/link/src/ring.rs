@@ -20,7 +20,7 @@ impl<T> Default for Ring<T> {
     }
 }
 
-impl<T: Copy> Ring<T> {
+impl<T: Copy + Default> Ring<T> {
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> u64 {
         doubling(self.len, self.places.capacity(), size_of::<T>())
@@ -56,15 +56,21 @@ impl<T: Copy> Ring<T> {
         if i < self.len { self.places.get(self.place(i)) } else { None }
     }
 
+    /// Adds one behind the last, to be written in its place: an item that is passed by value is copied twice.
+    #[inline(always)]
+    pub fn add(&mut self) -> &mut T {
+        if self.len == self.places.len() {
+            self.grow();
+        }
+        let place = self.place(self.len);
+        self.len += 1;
+        &mut self.places[place]
+    }
+
     /// Adds one behind the last.
     #[inline(always)]
     pub fn push_back(&mut self, item: T) {
-        if self.len == self.places.len() {
-            self.grow(item);
-        }
-        let place = self.place(self.len);
-        self.places[place] = item;
-        self.len += 1;
+        *self.add() = item;
     }
 
     /// Takes the first away, if there is one.
@@ -79,7 +85,7 @@ impl<T: Copy> Ring<T> {
     /// Adds one before the first.
     pub fn push_front(&mut self, item: T) {
         if self.len == self.places.len() {
-            self.grow(item);
+            self.grow();
         }
         self.first = self.place(self.places.len() - 1);
         self.places[self.first] = item;
@@ -107,13 +113,13 @@ impl<T: Copy> Ring<T> {
         from_first.iter().chain(wrapped).take(self.len)
     }
 
-    /// Twice the places; the new ones hold `filler` until they are used.
+    /// Twice the places.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, filler: T) {
+    fn grow(&mut self) {
         self.places.rotate_left(self.first);
         self.first = 0;
-        self.places.resize((2 * self.places.len()).max(4), filler);
+        self.places.resize((2 * self.places.len()).max(4), T::default());
     }
 }
 

@@ -178,7 +178,7 @@ impl Scheduled {
             }
         }
         let times = x.wire.transmit(item.packet.size, (start, now));
-        x.wire.count_clipped(item.packet.class, item.at, times, x.account);
+        x.wire.count_clipped(item.packet.class, item.at, times, x.account.lend());
         if self.varies && self.impairments.vary(&mut x.wire.delay, item.at, times.ended) {
             x.around.lose(&mut item.packet);
         }

@@ -80,6 +80,11 @@ pub struct InFlight {
     pub packet: Packet,
 }
 
+impl Default for InFlight {
+    fn default() -> InFlight {
+        InFlight { key: NEVER, packet: Packet::new(0, 0, 0) }
+    }
+}
 impl PartialEq for InFlight {
     fn eq(&self, other: &Self) -> bool {
         self.key == other.key
@@ -131,7 +136,9 @@ impl Lane {
         }
         self.last = key;
         let alone = self.ring.is_empty();
-        self.ring.push_back(InFlight { key, packet: *packet });
+        let item = self.ring.add();
+        item.key = key;
+        item.packet = *packet;
         alone && (self.late.is_empty() || self.head() == key)
     }
 
@@ -232,7 +239,8 @@ impl Heads {
     pub fn first(&self) -> Key {
         let mut least = NEVER;
         for &head in &self.0 {
-            if head < least {
+            // Half a comparison of keys: most heads are later by their time alone.
+            if time_of(head) <= time_of(least) && head < least {
                 least = head;
             }
         }

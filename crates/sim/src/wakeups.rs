@@ -83,29 +83,19 @@ impl Wakeups {
 
     /// No end of `place` is to be woken; says whether the first of all was among those that were.
     pub fn clear(&mut self, place: usize) -> bool {
-        let mut first = false;
-        for whom in 2 * place..2 * place + 2 {
-            let Some(&at) = self.at.get(whom).filter(|at| **at != NOWHERE) else { continue };
-            first |= at == 0;
-            self.remove(at as usize);
-        }
-        first
+        End::BOTH.into_iter().fold(false, |first, end| self.remove((place, end)) == Some(0) || first)
     }
 
-    /// Takes out the next.
-    pub fn pop(&mut self) -> Option<Wakeup> {
-        let first = self.heap.first().copied()?;
-        self.remove(0);
-        Some(first)
-    }
-
-    fn remove(&mut self, at: usize) {
-        self.at[self.heap[at].whom as usize] = NOWHERE;
+    /// The `end` of the flow at `place` is not to be woken. Returns where in the heap its wake-up was.
+    pub fn remove(&mut self, (place, end): (usize, End)) -> Option<usize> {
+        let at = self.at.get_mut(2 * place + end.index()).filter(|at| **at != NOWHERE)?;
+        let at = std::mem::replace(at, NOWHERE) as usize;
         if let Some(last) = self.heap.pop()
             && at < self.heap.len()
         {
             self.put(at, last);
         }
+        Some(at)
     }
 
     /// Puts `wakeup` at `at` or where it belongs.
@@ -182,10 +172,9 @@ mod tests {
                         model.retain(|whom, _| whom.0 != place);
                     }
                     _ => {
-                        let least = model.iter().map(|(whom, key)| (*key, *whom)).min();
-                        let first = wakeups.pop().map(|w| (w.key, (w.whom().0, w.whom().1.index())));
-                        prop_assert_eq!(first, least);
-                        least.map(|(_, whom)| model.remove(&whom));
+                        let first = wakeups.first().map(Wakeup::whom);
+                        prop_assert_eq!(first.and_then(|whom| wakeups.remove(whom)), first.map(|_| 0));
+                        first.map(|(place, end)| model.remove(&(place, end.index())));
                     }
                 }
                 let least = model.iter().map(|(whom, key)| (*key, *whom)).min();

@@ -21,6 +21,7 @@ use crate::hosting::NONE;
 use crate::network::{Endpoint, Flow, Hop};
 use crate::probe::{Closed, How, Opened};
 use crate::tcp::Tcp;
+use crate::wakeups::Wakeup;
 
 impl Engine<'_> {
     pub(super) fn timer(&mut self, fired: Key, now: Time) {
@@ -52,14 +53,22 @@ impl Engine<'_> {
         (wakeup.application, Wake::Arrival) < (*whose, *wake)
     }
 
-    /// The next wake-up of an end of a connection is due. The first of one that there is from the start
-    /// opens it.
+    /// The next wake-up of an end of a connection is due. It stays in the heap until the end asks for the next
+    /// one, which takes its place.
     fn wake_end(&mut self, now: Time) {
-        let Some(wakeup) = self.wakeups.pop() else { return self.halt(Invariant::NoTimer) };
-        let (index, end) = wakeup.whom();
-        let tcp = &mut self.net.connections[index];
-        tcp.ends[end.index()].wake = Time::NEVER;
-        let (flow, index) = (tcp.flow, index as u32);
+        let Some(whom) = self.wakeups.first().map(Wakeup::whom) else { return self.halt(Invariant::NoTimer) };
+        let (index, end) = whom;
+        self.net.connections[index].ends[end.index()].wake = Time::NEVER;
+        self.call_woken(index as u32, end, now);
+        if self.net.connections[index].ends[end.index()].wake == Time::NEVER {
+            self.wakeups.remove(whom);
+        }
+    }
+
+    /// An end is woken. The first wake-up of a connection that there is from the start opens it.
+    fn call_woken(&mut self, index: u32, end: End, now: Time) {
+        let tcp = &self.net.connections[index as usize];
+        let flow = tcp.flow;
         if tcp.connection.sender.life() == Life::Idle {
             self.note_opened(flow, now);
             return self.open_connection(flow, index, now);
@@ -139,7 +148,7 @@ impl Engine<'_> {
             self.net.slots.enter(flow, 1); // its place is not given back while it acts
         }
         let info = self.net.flows[flow as usize];
-        self.settle(flow, &info, index, end, due, header, now);
+        self.settle_apart(flow, &info, index, end, due, header, now);
         if opened {
             self.inform(broken, flow, index, end, from, now);
         } else if self.notices.len() > from {
@@ -148,7 +157,7 @@ impl Engine<'_> {
     }
 
     /// A connection was called at one end: sets the wake-up that it wants, and sends what it left in the
-    /// outbox.
+    /// outbox. Inlined on the path of every segment; other callers use [`Engine::settle_apart`].
     #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "loaded once a packet")]
     fn settle(
@@ -167,6 +176,22 @@ impl Engine<'_> {
         if !self.outbox.is_empty() {
             self.send(flow, info, index, header, now);
         }
+    }
+
+    /// The same, not inlined.
+    #[inline(never)]
+    #[expect(clippy::too_many_arguments, reason = "as the other")]
+    fn settle_apart(
+        &mut self,
+        flow: u32,
+        info: &Flow,
+        index: u32,
+        end: End,
+        due: Option<Time>,
+        header: u64,
+        now: Time,
+    ) {
+        self.settle(flow, info, index, end, due, header, now);
     }
 
     /// An end of a connection is woken at `due`, which is not later than before.
@@ -277,16 +302,23 @@ impl Engine<'_> {
     }
 
     /// Sends what a connection left in the outbox.
-    #[inline(never)]
+    #[inline(always)]
     fn send(&mut self, flow: u32, info: &Flow, index: u32, header: u64, now: Time) {
         if self.outbox.len() <= SEND_AT_ONCE {
             self.send_segments(flow, info, index, header, now);
         } else {
-            self.send_in_pieces(now, |engine| engine.send_segments(flow, info, index, header, now));
+            self.send_many(flow, info, index, header, now);
         }
         if self.net.conex.as_ref().is_some_and(|conex| conex.shares) {
             self.share_debts(flow, index);
         }
+    }
+
+    /// The same where the stop flag must not wait for all of it.
+    #[cold]
+    #[inline(never)]
+    fn send_many(&mut self, flow: u32, info: &Flow, index: u32, header: u64, now: Time) {
+        self.send_in_pieces(now, |engine| engine.send_segments(flow, info, index, header, now));
     }
 
     /// What flows of a ConEx cheat do as they send: see [`crate::conex::Conex::share`].
@@ -305,32 +337,39 @@ impl Engine<'_> {
     #[inline(always)]
     fn send_segments(&mut self, flow: u32, info: &Flow, index: u32, header: u64, now: Time) {
         self.count_created(flow, self.outbox.len());
-        // By index, for what a packet meets needs the engine whole; nothing on its way adds to the outbox.
-        let mut i = 0;
-        while let Some(&segment) = self.outbox.get(i) {
-            i += 1;
-            let mut packet = Packet {
-                seq: segment.seq,
-                stamp: segment.stamp,
-                class: info.class,
-                flags: segment.flags,
-                ip: segment.ip ^ info.turn,
-                ..Packet::new(flow, (u64::from(segment.payload) + header) as u16, segment.payload)
-            };
-            if segment.flags & flags::SYN != 0 {
-                packet.size = self.size_of_syn(index, &segment);
-            }
-            if info.carries.is_asked_for(&segment) {
-                let Tcp { connection, profile, .. } = &mut self.net.connections[index as usize];
-                let profile = &self.net.profiles[*profile as usize];
-                connection.attach(&segment, &mut packet, &mut self.options, now, profile);
-            }
-            if segment.payload > 0 {
-                self.count_sent(flow, segment.again);
-            }
-            self.launch(&mut packet, info, now);
+        // By index: nothing on a packet's way adds to the outbox.
+        for i in 0..self.outbox.len() {
+            self.send_segment(i, flow, info, index, header, now);
         }
         self.outbox.clear();
+    }
+
+    /// Sends one segment of the outbox. Apart, because a loop around it would load everything that it needs
+    /// beforehand, and there is one segment most times.
+    #[inline(never)]
+    fn send_segment(&mut self, i: usize, flow: u32, info: &Flow, index: u32, header: u64, now: Time) {
+        let segment = &self.outbox[i];
+        let (is_data, again) = (segment.payload > 0, segment.again);
+        let mut packet = Packet {
+            seq: segment.seq,
+            stamp: segment.stamp,
+            class: info.class,
+            flags: segment.flags,
+            ip: segment.ip ^ info.turn,
+            ..Packet::new(flow, (u64::from(segment.payload) + header) as u16, segment.payload)
+        };
+        if segment.flags & flags::SYN != 0 {
+            packet.size = self.size_of_syn(index, segment);
+        }
+        if info.carries.is_asked_for(segment) {
+            let Tcp { connection, profile, .. } = &mut self.net.connections[index as usize];
+            let profile = &self.net.profiles[*profile as usize];
+            connection.attach(segment, &mut packet, &mut self.options, now, profile);
+        }
+        if is_data {
+            self.count_sent(flow, again);
+        }
+        self.launch(&mut packet, info, now);
     }
 
     #[cold]
@@ -339,22 +378,21 @@ impl Engine<'_> {
         segment.size(&self.net.profiles[self.net.connections[index as usize].profile as usize])
     }
 
-    /// A packet leaves its endpoint.
+    /// A packet leaves its endpoint: along the path, where it leaves its host immediately or after the host's
+    /// processing, or backwards.
     #[inline(always)]
     fn launch(&mut self, packet: &mut Packet, info: &Flow, now: Time) {
         if packet.is_backward() {
             packet.hop = info.back;
-            return self.enter(packet, now);
+        } else if let Some(left) = self.net.hosts[info.host as usize].process(packet, now) {
+            return self.leave_host(packet, info, left);
         }
-        self.leave_host(packet, info, now);
+        self.carry(packet, info, now);
     }
 
-    /// A packet leaves its host along the path: immediately, or after the host's processing.
+    /// A packet leaves its host along the path at `left`.
     #[inline(always)]
-    fn leave_host(&mut self, packet: &mut Packet, info: &Flow, now: Time) {
-        let Some(left) = self.net.hosts[info.host as usize].process(packet, now) else {
-            return self.enter(packet, now);
-        };
+    fn leave_host(&mut self, packet: &mut Packet, info: &Flow, left: Time) {
         if info.folded
             && let Hop::Port { index, .. } = self.net.routes[info.route as usize]
         {

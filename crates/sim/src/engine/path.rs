@@ -142,8 +142,8 @@ impl Engine<'_> {
         let side = &mut self.net.sides[port.side as usize];
         side.all_delivered -= 1;
         side.ahead -= u64::from(now > self.net.window.to);
-        let mut account = Account { side, window: &self.net.window };
-        port.link.wire.count_drop(packet.class, Reason::Loss, now, &mut account);
+        let account = Account { side, window: &self.net.window };
+        port.link.wire.count_drop(packet.class, Reason::Loss, now, account);
         self.drop_at_port(index, packet, Reason::Loss, 0, now);
     }
 

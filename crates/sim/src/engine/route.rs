@@ -5,7 +5,7 @@ use evenflow_base::{Packet, Time};
 use super::{Engine, LANES};
 use crate::events::{Key, Rank, key};
 use crate::faults::Invariant;
-use crate::network::Hop;
+use crate::network::{Flow, Hop};
 use crate::trace::Action;
 
 impl Engine<'_> {
@@ -31,7 +31,8 @@ impl Engine<'_> {
                 self.delivered(&packet, now);
             }
         }
-        self.carry(&mut packet, now);
+        let info = self.net.flows[packet.flow as usize];
+        self.carry(&mut packet, &info, now);
     }
 
     /// Counts what a port has handed over, where a series or a trace asks for it.
@@ -53,14 +54,13 @@ impl Engine<'_> {
 
     /// Takes a packet to the next link on its way, through the stages before it, or to its end.
     #[inline(always)]
-    pub(super) fn carry(&mut self, packet: &mut Packet, mut now: Time) {
-        let info = self.net.flows[packet.flow as usize];
+    pub(super) fn carry(&mut self, packet: &mut Packet, info: &Flow, mut now: Time) {
         loop {
             let hop = self.net.routes[info.route as usize + usize::from(packet.hop)];
             packet.hop += 1;
             let Hop::Port { index, folded } = hop else {
                 match hop {
-                    Hop::End(end) => return self.deliver(packet, end, &info, now),
+                    Hop::End(end) => return self.deliver(packet, end, info, now),
                     _ if self.meet(hop, packet, now) => continue,
                     _ => return,
                 }
@@ -79,7 +79,7 @@ impl Engine<'_> {
     }
 
     /// A packet meets what is neither a link nor an end. Returns whether it goes on.
-    #[inline(never)]
+    #[inline(always)]
     fn meet(&mut self, hop: Hop, packet: &mut Packet, now: Time) -> bool {
         match hop {
             Hop::Stage { index, way } => return self.pass(index, way, packet, now),
@@ -97,7 +97,7 @@ impl Engine<'_> {
 
     /// A packet that was just made begins its way.
     #[inline(never)]
-    pub(super) fn enter(&mut self, packet: &mut Packet, now: Time) {
-        self.carry(packet, now);
+    pub(super) fn enter(&mut self, packet: &mut Packet, info: &Flow, now: Time) {
+        self.carry(packet, info, now);
     }
 }

@@ -259,8 +259,8 @@ impl Engine<'_> {
     /// A stage sends a packet of its own. Where there is no way to where it is meant to go, nothing is sent.
     fn send_own(&mut self, index: u32, own: Own, now: Time) {
         let flow = own.along.slot;
-        let host = self.net.flows[flow as usize].host;
-        let group = self.net.hosts[host as usize].group as usize;
+        let info = self.net.flows[flow as usize];
+        let group = self.net.hosts[info.host as usize].group as usize;
         let slot = &mut self.net.stages[index as usize];
         let counters = &mut self.net.stage_counters;
         let ways = self.net.own_ways.get(group * counters.len() + slot.spec as usize);
@@ -271,7 +271,7 @@ impl Engine<'_> {
         let stamp = self.staging.messages.keep(own.message);
         let mut packet = Packet { stamp, hop, class: own.class, ..Packet::new(flow, own.size, 0) };
         self.created += 1;
-        self.enter(&mut packet, now);
+        self.enter(&mut packet, &info, now);
     }
 
     /// A stage sends on a packet that it has held.
@@ -285,7 +285,8 @@ impl Engine<'_> {
         if self.probes.watches_stages {
             self.trace_stage(index, Pass::On, &held.packet, now);
         }
-        self.enter(&mut held.packet, now);
+        let info = self.net.flows[held.packet.flow as usize];
+        self.enter(&mut held.packet, &info, now);
     }
 
     /// Changes what a stage controls.
@@ -304,6 +305,7 @@ impl Engine<'_> {
     }
 
     /// A packet of a stage's own has reached its peer.
+    #[inline(never)]
     pub(super) fn deliver_message(&mut self, index: u32, packet: &mut Packet, now: Time) {
         let message = self.end_own(packet);
         let whose = self.whose(packet.flow);

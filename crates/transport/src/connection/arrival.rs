@@ -32,8 +32,9 @@ impl Connection {
     /// A segment has reached `at`; `carried` are the options of its packet. Returns the end's
     /// [`Connection::deadline`]. The path of a one-way connection is inlined.
     #[inline(always)]
-    pub fn receive(&mut self, at: End, packet: &Packet, carried: &Carried, mut to: Outlet) -> Time {
+    pub fn receive(&mut self, at: End, packet: &Packet, carried: &Carried, to: Outlet) -> Time {
         if self.talk.is_some() {
+            let mut to = to; // moved: the other path keeps it in registers
             self.receive_segment(at, packet, carried, &mut to);
             return self.deadline(at);
         }
