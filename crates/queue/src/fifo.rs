@@ -50,7 +50,7 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Scheduler,
     traits: Mechanism::PLAIN,
     title: "First in, first out",
-    doc: "One queue, in order of arrival.",
+    doc: "One queue, served in order of arrival.",
     source: "RFC 7567 section 2",
     params: &[],
     observables: &[],

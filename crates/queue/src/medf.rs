@@ -87,15 +87,15 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Scheduler,
     traits: Mechanism::PLAIN,
     title: "Modified earliest deadline first",
-    doc: "Sends the head packet with the smallest arrival time plus offset of its class. A class with a large offset waits \
-          for others but cannot starve.",
+    doc: "Serves the head packet with the smallest arrival time plus class offset. A class with a large \
+          offset waits for others but cannot starve.",
     source: "Menth and Zeitler 2018, section III-D2",
     params: Given::PARAMS,
     observables: &[],
     counters: &[],
     deviations: &[Deviation {
-        what: "A tie goes to the class with the smaller offset.",
-        why: "The paper does not say.",
+        what: "In a tie the class with the smaller offset goes first.",
+        why: "The paper does not define this.",
     }],
 };
 
