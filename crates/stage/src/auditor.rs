@@ -799,13 +799,13 @@ params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Debug)]
     pub(crate) struct Given {
-        /// Test and drop share. balance: reports and credits minus marks and losses; below the allowance, the
-        /// share of drops is debt over limit. ratio: a flow is guilty without credit, or if it has reported
-        /// less than the congestion up to delay ago. The share is then (p - x) / p, with averages of
-        /// congestion and reports. strict, negative-only, paper (re-ECN's dropper, marks only): a flow is
-        /// guilty if its CE(-1) packets up to delay ago exceed reports, credit and allowance. strict then
-        /// picks all packets that declare nothing, negative-only its CE(-1) packets, paper a share (1 - rho)
-        /// p - h of them.
+        /// Test and share of drops. `balance`: reports and credits minus marks and losses; below the
+        /// allowance, the share is debt over limit. `ratio`: a flow is guilty without credit, or if it has
+        /// reported less than the congestion up to delay ago. The share is then (p - x) / p, with averages of
+        /// congestion and reports. `strict`, `negative-only` and `paper` are rules of re-ECN's dropper, for
+        /// marks only. A flow is guilty if its CE(-1) packets up to delay ago exceed reports, credit and
+        /// allowance. `strict` then picks all packets that declare nothing. `negative-only` picks CE(-1)
+        /// packets. `paper` picks a share (1 - rho) p - h of them.
         rule: RuleWord = RuleWord::TYPE, Text("balance")
             => source: "Sanhaji et al. 2015, section III.D (balance); draft-wagner-conex-audit-02 sections 2.3 and 2.4 (ratio); Zhang et al. 2011, section III.B (paper); draft-briscoe-conex-re-ecn-motiv-03, section 4.3 (strict, negative-only)";
         /// Events that count as congestion: marks, losses, or both. Losses are visible for TCP segments only.
@@ -823,9 +823,9 @@ params! {
         /// Packets beyond a gap after which missing data counts as lost.
         reordering: u32 = Integer, Text("3"), Range::between(1.0, 1000.0)
             => source: "RFC 5681 section 3.2: three duplicate acknowledgements";
-        /// Criterion for late originals. timestamps: a retransmission has a later timestamp than the first
+        /// Criterion for late originals. `timestamps`: a retransmission has a later timestamp than the first
         /// packet beyond the gap, so the original was lost. Data that stays missing for `repair` counts as
-        /// lost too. count: missing data is lost after reordering packets.
+        /// lost too. `count`: missing data is lost after `reordering` packets.
         order: OrderWord = OrderWord::TYPE, Text("timestamps")
             => source: "RFC 7323 section 3; RFC 8985 section 6.2";
         /// Maximum delay of an original. Later data counts as a retransmission, whatever its timestamp.

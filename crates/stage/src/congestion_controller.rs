@@ -329,8 +329,9 @@ params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Debug)]
     pub(crate) struct Given {
-        /// Reaction for senders without ECN. police: policers behind the stage. split: the stage sets ECE on
-        /// one passing ACK per round trip of reports, for TCP senders at the gateway with ecn = "gateway".
+        /// Reaction for senders without ECN. `police`: policers behind the stage react. `split`: the stage
+        /// sets ECE on one passing ACK per round trip of reports. It is for TCP senders at the gateway with
+        /// ecn = "gateway".
         mode: Mode = Mode::TYPE, Text("police")
             => source: "Zhang et al. 2011 sections III.B and V leave the reaction open";
         /// Account of congestion and credit: that of the tunnel (bearer), or that of the flow that met it.

@@ -1,6 +1,5 @@
-//! Congestion policer: charges each user for the congestion that its packets report, and acts on its ConEx
-//! packets when the tokens are used up (RFC 7713 section 5.4.3; Sanhaji et al. 2015, section III.C and figure
-//! 6).
+//! Congestion policer: charges users for the congestion that their packets report. It acts on ConEx packets
+//! of users without tokens (RFC 7713 section 5.4.3; Sanhaji et al. 2015, section III.C and figure 6).
 //!
 //! A report takes its packet, or its bytes, from a token bucket. A drop function of the bucket's level gives
 //! the share of drops; the level may become negative. Users who cause little congestion are never policed,
@@ -485,14 +484,14 @@ params! {
         /// Bucket size in packets or bytes, like the rate. Rule rate-bytes needs bytes.
         depth: Option<Value> = PacketsOrBytes, Absent("required, except with rule tcp-rate"), Range::POSITIVE
             => source: CONEX_2015;
-        /// Charging rule. bucket (ConEx): one bucket for all reports of a user, with a drop function. The
-        /// other rules are re-ECN's. tcp-rate: a flow earns a second per second; a report costs the time that
-        /// TCP needs per report. rate-bytes: a flow earns bytes at TCP's rate; each packet costs its bytes.
-        /// volume: reports and credit cost a user their bytes.
+        /// Charging rule. `bucket` (ConEx): one bucket for all reports of a user, with a drop function. The
+        /// other rules are re-ECN's. `tcp-rate`: a flow earns a second per second; a report costs the time
+        /// that TCP needs per report. `rate-bytes`: a flow earns bytes at TCP's rate; each packet costs its
+        /// bytes. `volume`: reports and credit cost a user their bytes.
         rule: RuleWord = RuleWord::TYPE, Text("bucket")
             => source: "Sanhaji et al. 2015, section III.C (bucket); draft-briscoe-conex-re-ecn-motiv-03, appendix B; Zhang et al. 2011, section III.B";
-        /// Share of dropped packets by level. strict: all from level 0 down. mild, soft: rising from 0 at
-        /// level 0 to all at a debt of depth / 10 (mild) or depth (soft).
+        /// Share of dropped packets by level. `strict`: all from level 0 down. `mild`: rising from 0 at level
+        /// 0 to all at a debt of depth / 10. `soft`: rising to all at a debt of depth.
         harshness: Harshness = Harshness::TYPE, Text("mild") => source: FIGURE_6;
         /// Charge a report on arrival, or only if it passes.
         charge: Charge = Charge::TYPE, Text("arrival")
@@ -501,11 +500,12 @@ params! {
         floor: Floor = Floor::TYPE, Text("none") => source: FIGURE_6;
         /// Initial share of tokens in the bucket.
         level: f64 = Number, Text("1"), Range::between(0.0, 1.0) => source: "not given by the documents";
-        /// Action on picked packets. drop. class: assign a new traffic class. mark: mark, or drop if the
-        /// packet is not ECN-capable. For re-ECN's rules also: drop-one (the same as drop): the packet that
-        /// makes the level negative. drop-while-empty: all packets while the level is negative. block: all
-        /// packets from then on. probability: the share beyond TCP's rate while the level is negative. class
-        /// and mark pick all packets while the level is negative.
+        /// Action on picked packets. `drop`: drop. `class`: assign a new traffic class. `mark`: mark, or drop
+        /// if the packet is not ECN-capable. The others are for re-ECN's rules. `drop-one` (the same as
+        /// drop): drop the packet that makes the level negative. `drop-while-empty`: drop all packets while
+        /// the level is negative. `block`: drop all packets from then on. `probability`: drop the share
+        /// beyond TCP's rate while the level is negative. `class` and `mark` pick all packets while the level
+        /// is negative.
         action: ActionWord = ActionWord::TYPE, Text("drop")
             => source: "RFC 7713 section 5.4.3; draft-briscoe-conex-re-ecn-motiv-03, appendix B";
         /// New traffic class of picked packets, with action "class".
@@ -544,9 +544,9 @@ params! {
         /// Round-trip time T of TCP's rate; with rtt_from, its initial value.
         rtt: Option<f64> = Duration, Absent("1 s before the first measurement, with the rules by rate"), Range::POSITIVE
             => source: "RFC 6298 section 2.1";
-        /// Source of T. given: the parameter rtt. base: delays of the flow's path. handshake: SYN or SYN-ACK
-        /// and the flow's next packet. srtt: the sender's measurement. report: the round-trip time from a
-        /// congestion-controller upstream.
+        /// Source of T. `given`: the parameter rtt. `base`: delays of the flow's path. `handshake`: SYN or
+        /// SYN-ACK and the flow's next packet. `srtt`: the sender's measurement. `report`: the round-trip
+        /// time from a congestion-controller upstream.
         rtt_from: Option<RttFrom> = RttFrom::TYPE, Absent("given if rtt is set, else handshake")
             => source: "Zhang et al. 2011, section III.B, leave it open";
         /// Token rate of a second bucket for credit (FNE) only, with rule volume.

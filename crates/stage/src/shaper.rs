@@ -57,7 +57,7 @@ impl Station for Shaper {
             return Pass::Drop(Reason::TooLarge);
         }
         if self.due <= cx.now {
-            self.let_go(cx); // whose alarm is due at this instant, before or after the current packet
+            self.let_go(cx); // its alarm may be due at this instant, before or after the current packet
         }
         if self.waiting.is_empty() {
             match self.pacer.take(packet.size, cx.now) {

@@ -411,9 +411,9 @@ params! {
         /// Rules for the outer ECN field.
         ecn: Rules = Choice(ECN_WORDS), Text("rfc6040")
             => source: "RFC 6040 figures 1 and 3; Zhang et al. 2011 section 2.2";
-        /// Treatment of the RE flag of re-ECN and ConEx. copy: outward and back. inner: the inner flag stays,
-        /// the outer one is 0. neutral: the inner flag stays, the outer header has re-ECN's neutral code.
-        /// With the last two, the egress keeps the inner flag.
+        /// Treatment of the RE flag of re-ECN and ConEx. `copy`: outward and back. `inner`: the inner flag
+        /// stays, the outer one is 0. `neutral`: the inner flag stays, the outer header has re-ECN's neutral
+        /// code. With the last two, the egress keeps the inner flag.
         re: Option<Re> = Re::TYPE, Absent("copy; neutral with ecn = \"paper\"")
             => source: "no tunnel RFC covers it; neutral: Zhang et al. 2011 section 2.2";
         /// Maximum packet size with the header; larger packets are dropped.
@@ -458,9 +458,9 @@ params! {
         /// Rules that combine the inner and the outer ECN field.
         ecn: Rules = Choice(ECN_WORDS), Text("rfc6040")
             => source: "RFC 6040 figures 2 and 4; Zhang et al. 2011 section 2.2";
-        /// Treatment of the RE flag of re-ECN and ConEx. copy: outward and back. inner: the inner flag stays,
-        /// the outer one is 0. neutral: the inner flag stays, the outer header has re-ECN's neutral code.
-        /// With the last two, the egress keeps the inner flag.
+        /// Treatment of the RE flag of re-ECN and ConEx. `copy`: outward and back. `inner`: the inner flag
+        /// stays, the outer one is 0. `neutral`: the inner flag stays, the outer header has re-ECN's neutral
+        /// code. With the last two, the egress keeps the inner flag.
         re: Option<Re> = Re::TYPE, Absent("copy; neutral with ecn = \"paper\"")
             => source: "no tunnel RFC covers it; neutral: Zhang et al. 2011 section 2.2";
         /// Later numbers after which a missing one counts as lost.

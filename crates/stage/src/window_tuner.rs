@@ -279,9 +279,9 @@ params! {
     #[derive(Clone, Debug)]
     pub(crate) struct Given {
         ..sessions: sessions::Given;
-        /// Measurement of the round trip: from the opener's SYN to its next ACK, from each request to the
-        /// first ACK of its answer, or from the server's timestamps that this ACK echoes. The handshake gives
-        /// the first value.
+        /// Measurement of the round trip. `handshake`: from the opener's SYN to its next ACK. `request`: from
+        /// each request to the first ACK of its answer. `timestamps`: from the server's timestamps that this
+        /// ACK echoes. The handshake gives the first value.
         round_trip: RoundTripBy = RoundTripBy::TYPE, Text("request") => source: SOURCE;
         /// Tick of the server's timestamp clock, for round_trip = "timestamps".
         tick: Duration = Duration, Text("4 ms"), Range::POSITIVE => source: "Linux 3.2 at 250 Hz";
