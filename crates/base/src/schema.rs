@@ -389,6 +389,8 @@ pub struct Mechanism {
     pub traits: Traits,
     /// A short title.
     pub title: &'static str,
+    /// TOML that uses it in a scenario with a link `bottleneck` and a group `users`.
+    pub example: &'static str,
     /// What it does, in a few sentences.
     pub doc: &'static str,
     /// The document that defines it.

@@ -216,6 +216,13 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Queue,
     traits: Mechanism::PLAIN,
     title: "Activity AQM of activity-based congestion management (ABC)",
+    example: r#"groups.users.path = ["meter", "bottleneck"]
+stages.meter = { kind = "activity-meter", per = "user" }
+
+[links.bottleneck.queue]
+kind = "activity-aqm"
+limit = "24 packets"
+q_base = "20 packets""#,
     doc: "Drops a packet when the queue is at least max(q_min, q_base - gamma * (A - A_avg)). A is the \
           activity in the packet, written by a meter. A_avg is the moving average of accepted activities.",
     source: "Menth and Zeitler 2018, section III-C, equations 6 to 10",

@@ -254,6 +254,11 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Queue,
     traits: Traits { drops_at_departure: true, ..Mechanism::PLAIN },
     title: "Controlled delay (CoDel)",
+    example: r#"[links.bottleneck.queue]
+kind = "codel"
+limit = "1000 packets"
+target = "5 ms"
+interval = "100 ms""#,
     doc: "Drops or marks at the head of the queue when the queueing delay exceeds the target for a whole \
           interval. The next drops follow after interval / sqrt(2), interval / sqrt(3), and so on. They end \
           with the first packet below the target.",

@@ -97,6 +97,10 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Queue,
     traits: Mechanism::PLAIN,
     title: "Constant-probability marking",
+    example: r#"[links.bottleneck.queue]
+kind = "constant-probability"
+probability = 0.01
+action = "drop""#,
     doc: "Marks or drops each packet with a constant probability, whatever the queue length. Use it for \
           experiments that need a known marking probability.",
     source: "Siris et al., Computer Communications 2002, figure 1",

@@ -289,6 +289,12 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Queue,
     traits: Mechanism::PLAIN,
     title: "Core-stateless fair queueing",
+    example: r#"groups.users.path = ["edge", "bottleneck"]
+stages.edge = { kind = "csfq-edge", per = "user" }
+
+[links.bottleneck.queue]
+kind = "csfq"
+limit = "24 packets""#,
     doc: "Drops a packet with probability max(0, 1 - alpha / label). The label is the rate of its aggregate, \
           measured at the edge. Alpha is the fair rate that this link estimates.",
     source: "Stoica, Shenker, Zhang, SIGCOMM 1998 and IEEE/ACM ToN 2003; parameters: Menth and Zeitler 2018, section V-A",

@@ -50,6 +50,10 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Queue,
     traits: Mechanism::PLAIN,
     title: "Drop preference of re-ECN",
+    example: r#"[links.bottleneck.queue]
+kind = "drop-preference"
+limit = "100 packets"
+step = "20 packets""#,
     doc: "Drops arriving packets in the order of re-ECN's drop preference as the queue grows. The order is: \
           not ECN-capable, ECN-capable, neutral or marked, credit. Packets that declare congestion are \
           dropped only at the limit.",

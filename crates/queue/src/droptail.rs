@@ -39,6 +39,9 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Queue,
     traits: Mechanism::PLAIN,
     title: "Drop-tail",
+    example: r#"[links.bottleneck.queue]
+kind = "droptail"
+limit = "50 packets""#,
     doc: "Accepts packets up to the limit and drops the rest. Without a limit it never drops.",
     source: "RFC 7567 section 2",
     params: &[],

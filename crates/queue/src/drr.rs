@@ -172,6 +172,10 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Scheduler,
     traits: Mechanism::PLAIN,
     title: "Deficit round robin",
+    example: r#"[links.bottleneck.queue.scheduler]
+kind = "drr"
+per = "user"
+quantum = "1500 B""#,
     doc: "Serves the queues in rounds. Each round adds quantum times weight to a queue's credit; unused \
           credit carries over while packets wait.",
     source: "Shreedhar and Varghese, IEEE/ACM ToN 1996",

@@ -50,6 +50,8 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Scheduler,
     traits: Mechanism::PLAIN,
     title: "First in, first out",
+    example: r#"[links.bottleneck.queue.scheduler]
+kind = "fifo""#,
     doc: "One queue, served in order of arrival.",
     source: "RFC 7567 section 2",
     params: &[],

@@ -268,6 +268,11 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Queue,
     traits: Traits { hashes: true, owns_queues: true, default_limit: Some(LIMIT), ..Mechanism::PLAIN },
     title: "Flow queue CoDel (FQ-CoDel)",
+    example: r#"[links.bottleneck.queue]
+kind = "fq-codel"
+flows = 1024
+target = "5 ms"
+interval = "100 ms""#,
     doc: "Hashes flows to queues and serves them by deficit round robin, new flows first. Each queue has its \
           own CoDel. FQ-CoDel is rule and scheduler in one. The max_packet check uses the backlog of all \
           queues (RFC 8289 section 4.4). A full buffer drops from the head of the longest queue. The default \

@@ -211,6 +211,11 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Queue,
     traits: Mechanism::PLAIN,
     title: "Load-based marking",
+    example: r#"[links.bottleneck.queue]
+kind = "load-based"
+target = 0.9
+interval = "0.5 s"
+action = "mark""#,
     doc: "Picks each packet with probability gain * (load - target). The load is the utilisation measured \
           over the last interval.",
     source: "Siris et al., Computer Communications 2002, section 4.3",

@@ -87,6 +87,10 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Scheduler,
     traits: Mechanism::PLAIN,
     title: "Modified earliest deadline first",
+    example: r#"[links.bottleneck.queue.scheduler]
+kind = "medf"
+per = "class"
+offsets = { be = "57.6 ms" }"#,
     doc: "Serves the head packet with the smallest arrival time plus class offset. A class with a large \
           offset waits for others but cannot starve.",
     source: "Menth and Zeitler 2018, section III-D2",

@@ -298,6 +298,10 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Queue,
     traits: Mechanism::PLAIN,
     title: "Proportional integral controller enhanced (PIE)",
+    example: r#"[links.bottleneck.queue]
+kind = "pie"
+limit = "1000 packets"
+target = "15 ms""#,
     doc: "Drops or marks arriving packets with a probability. Each period adds alpha * (delay - target) + \
           beta * (delay - previous delay) to it. Updates are scaled down while the probability is small.",
     source: "RFC 8033",

@@ -170,6 +170,11 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Queue,
     traits: Mechanism::PLAIN,
     title: "Random exponential marking (REM)",
+    example: r#"[links.bottleneck.queue]
+kind = "rem"
+limit = "100 packets"
+target = "20 packets"
+action = "mark""#,
     doc: "Picks each packet with probability 1 - base^(-price). The price rises while the queue is above its \
           target or arrivals exceed the capacity. Otherwise it falls.",
     source: "Athuraliya, Low, Li and Yin, IEEE Network 2001",

@@ -205,6 +205,10 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Scheduler,
     traits: Traits { hashes: true, default_limit: Some(LIMIT), ..Mechanism::PLAIN },
     title: "Stochastic fairness queueing (SFQ)",
+    example: r#"[links.bottleneck.queue.scheduler]
+kind = "sfq"
+per = "flow"
+perturb = "10 s""#,
     doc: "Hashes flows to slots and serves them in turn, a quantum each. A full buffer drops the last packet \
           of the longest slot. The default limit is 127 packets.",
     source: "McKenney, INFOCOM 1990; Linux 3.2, sch_sfq",

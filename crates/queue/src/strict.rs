@@ -77,6 +77,10 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Scheduler,
     traits: Mechanism::PLAIN,
     title: "Strict priority",
+    example: r#"[links.bottleneck.queue.scheduler]
+kind = "strict"
+per = "class"
+order = ["be"]"#,
     doc: "Serves the class of highest priority that has a packet. Lower classes can starve.",
     source: "Menth and Zeitler 2018, section III-D2",
     params: Given::PARAMS,

@@ -108,6 +108,11 @@ pub static TABLE: Mechanism = Mechanism {
         ..Mechanism::PLAIN
     },
     title: "Token-bucket filter (TBF)",
+    example: r#"[links.bottleneck.queue.scheduler]
+kind = "tbf"
+rate = "8 Mbit/s"
+burst = "10 kB"
+latency = "50 ms""#,
     doc: "A FIFO with a token bucket: a packet leaves when the bucket has a token for each of its bytes. At \
           most rate * t + burst bytes leave in any time t. The limit is that of the queue, or follows from \
           latency.",

@@ -262,6 +262,11 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Queue,
     traits: Mechanism::PLAIN,
     title: "Virtual queue marking",
+    example: r#"[links.bottleneck.queue]
+kind = "virtual-queue"
+limit = "100 packets"
+buffer = "30 packets"
+rate_factor = 0.95"#,
     doc: "Marks packets from an overflow of a virtual queue until it is empty. The virtual queue is slower \
           and shorter than the real one and sees the same arrivals.",
     source: "Gibbens and Kelly, Automatica 1999; Siris et al., Computer Communications 2002, section 4.2",

@@ -173,6 +173,12 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Mechanism::PLAIN,
     title: "Activity meter",
+    example: r#"groups.users.path = ["meter", "bottleneck"]
+
+[stages.meter]
+kind = "activity-meter"
+per = "user"
+reference_rate = "10 kbit/s""#,
     doc: "Measures the rate of each user and writes log2(rate / reference rate) into each packet before a \
           queue decides on it.",
     source: "Menth and Zeitler 2018, section III-B, equations 1 to 5",
@@ -188,6 +194,12 @@ pub static FAIR_TABLE: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Mechanism::PLAIN,
     title: "Fair activity meter",
+    example: r#"groups.users.path = ["meter", "bottleneck"]
+
+[stages.meter]
+kind = "fair-activity-meter"
+per = "user"
+reference_rate = "10 kbit/s""#,
     doc: "Like activity-meter, but multiplies the measured rate by a uniform draw from (0, 1) for each \
           packet.",
     source: "Menth and Zeitler 2018, section III-E",

@@ -870,6 +870,12 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Traits { place: Place::Egress, accounts: true, ..Mechanism::PLAIN },
     title: "Auditor of congestion reports",
+    example: r#"groups.users.path = ["bottleneck", "audit"]
+
+[stages.audit]
+kind = "auditor"
+rule = "balance"
+allowance = "3 packets""#,
     doc: "Compares the congestion of each ConEx flow with its declarations: marks are visible, losses are \
           inferred. Drops, delays or reclassifies packets of flows that declare too little. Place it behind \
           the queues that mark. Segments without data and packets without ConEx pass unchanged.",

@@ -159,6 +159,13 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Traits { ways: Ways::Both, controls: true, shares: true, ..Mechanism::PLAIN },
     title: "Bandwidth manager",
+    example: r#"groups.users.path = ["manager", "bottleneck"]
+links.bottleneck.queue.scheduler = { kind = "htb", per = "user", each = { rate = "1 Mbit/s" } }
+
+[stages.manager]
+kind = "bandwidth-manager"
+controls = "bottleneck"
+rate = "8 Mbit/s""#,
     doc: "Tracks the start and end of sessions, and gives each its share of a line. It changes the HTB class \
           that holds the session's packets.",
     source: "Ben Ameur et al. 2016, section 2 (HTBM); tc-htb(8)",

@@ -346,6 +346,11 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Traits { ways: Ways::Both, peers: &["congestion-reporter"], accounts: true, ..Mechanism::PLAIN },
     title: "Congestion controller",
+    example: r#"groups.users.path = ["gateway", "bottleneck", "report"]
+
+[stages]
+gateway = { kind = "congestion-controller", peer = "report" }
+report = { kind = "congestion-reporter", peer = "gateway", every = "200 ms" }"#,
     doc: "Declares the congestion that a congestion-reporter, its peer, reports. It writes re-ECN codes on \
           the outer header of later packets. Re-Echo declares one marked or lost packet. FNE is credit: on \
           packets 1 and 3 and after a second of silence. All others are RECT. Policers behind it read the \

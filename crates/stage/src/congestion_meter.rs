@@ -97,6 +97,11 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Traits { accounts: true, ..Mechanism::PLAIN },
     title: "Congestion meter",
+    example: r#"groups.users.path = ["bottleneck", "meter"]
+
+[stages.meter]
+kind = "congestion-meter"
+per = "user""#,
     doc: "Reads the codes of re-ECN and ConEx over IPv4. It reports the declared congestion of the whole \
           path, of the part before the meter (upstream), and of the part after it (downstream). Place it \
           anywhere on a path. per = \"user\" or \"flow\" keeps separate accounts. It changes nothing.",

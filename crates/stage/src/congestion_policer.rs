@@ -573,6 +573,13 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Traits { place: Place::Ingress, accounts: true, ..Mechanism::PLAIN },
     title: "Congestion policer",
+    example: r#"groups.users.path = ["policer", "bottleneck"]
+
+[stages.policer]
+kind = "congestion-policer"
+per = "user"
+rate = "120 packets/s"
+depth = "45 packets""#,
     doc: "Charges the congestion that a user's packets report (ConEx) to one token bucket for all flows of \
           the user. When the tokens are used up, it drops, marks or reclassifies the user's ConEx packets. \
           Give it per = \"user\". Segments without data are never policed.",

@@ -240,6 +240,11 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Traits { sends: true, peers: &["congestion-controller"], ..Mechanism::PLAIN },
     title: "Congestion reporter",
+    example: r#"groups.users.path = ["gateway", "bottleneck", "report"]
+
+[stages]
+gateway = { kind = "congestion-controller", peer = "report" }
+report = { kind = "congestion-reporter", peer = "gateway", every = "200 ms" }"#,
     doc: "Counts the received, marked and lost packets of each tunnel. A packet counts as marked once, if \
           its outer or inner header is marked. Reports these counts to its peer, the congestion-controller \
           behind the tunnel's ingress. Place it before the egress: the eNodeB of re-ECN's infrastructure \

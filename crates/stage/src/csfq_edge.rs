@@ -88,6 +88,13 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Mechanism::PLAIN,
     title: "Edge of core-stateless fair queueing",
+    example: r#"groups.users.path = ["edge", "bottleneck"]
+links.bottleneck.queue = { kind = "csfq", limit = "24 packets" }
+
+[stages.edge]
+kind = "csfq-edge"
+per = "user"
+memory = "100 ms""#,
     doc: "Writes the estimated rate of the aggregate, divided by its weight, into each packet as its label.",
     source: "Stoica, Shenker, Zhang 1998, equation 3",
     params: Given::PARAMS,

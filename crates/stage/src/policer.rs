@@ -297,6 +297,13 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Mechanism::PLAIN,
     title: "Policer",
+    example: r#"groups.users.path = ["policer", "bottleneck"]
+
+[stages.policer]
+kind = "policer"
+per = "user"
+rate = "5 Mbit/s"
+burst = "60 kB""#,
     doc: "Measures packets with token buckets and gives each a colour. Green is within rate and burst. \
           Yellow is within the excess burst or the peak rate. All others are red. Each colour passes, is \
           dropped, or gets another traffic class. No packet is delayed.",

@@ -256,6 +256,11 @@ pub static TABLE: Mechanism = Mechanism {
         ..Mechanism::PLAIN
     },
     title: "Probe stage",
+    example: r#"groups.users.path = ["probe", "bottleneck"]
+
+[stages.probe]
+kind = "probe-stage"
+hold = "5 ms""#,
     doc: "Uses everything that a stage may do, for tests: sends, answers, holds, drops, marks, sets a rate, \
           counts.",
     source: "a test",

@@ -137,6 +137,12 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Mechanism::PLAIN,
     title: "Rate meter (TDRM-UTEMA)",
+    example: r#"groups.users.path = ["meter", "bottleneck"]
+
+[stages.meter]
+kind = "rate-meter"
+per = "user"
+memory = "0.5 s""#,
     doc: "Measures the rate of passing packets and changes nothing.",
     source: "Menth and Hauser 2017; Menth and Zeitler 2018, equations 1 to 4",
     params: Given::PARAMS,

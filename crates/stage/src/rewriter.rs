@@ -278,6 +278,12 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Traits { ways: Ways::Both, ..Mechanism::PLAIN },
     title: "Rewriter",
+    example: r#"groups.users.path = ["rewriter", "bottleneck"]
+
+[stages.rewriter]
+kind = "rewriter"
+ecn_map = { ce = "ect0" }
+direction = "forward""#,
     doc: "A middlebox that changes header fields: ECN field, RE flag, traffic class or receive window. It \
           acts in one direction or both, always or for a limited time.",
     source: "RFC 3168 section 18; RFC 7323 section 2.2",

@@ -151,6 +151,14 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Mechanism::PLAIN,
     title: "Shaper",
+    example: r#"groups.users.path = ["shaper", "bottleneck"]
+
+[stages.shaper]
+kind = "shaper"
+per = "user"
+rate = "5 Mbit/s"
+burst = "10 kB"
+latency = "50 ms""#,
     doc: "Delays packets until a token bucket has a token for each of their bytes, first in, first out. At \
           most rate * t + burst bytes leave in any time t.",
     source: "RFC 2215 section 3.6, RFC 2475 section 2.3.3.3; tc-tbf(8)",

@@ -430,6 +430,11 @@ pub static INGRESS: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Traits { peers: &["tunnel-egress"], mouth: Some(Mouth::Ingress), ..Mechanism::PLAIN },
     title: "Tunnel ingress",
+    example: r#"groups.users.path = ["into", "bottleneck", "out"]
+
+[stages]
+into = { kind = "tunnel-ingress", peer = "out", overhead = "gtp-u" }
+out = { kind = "tunnel-egress", peer = "into", ecn = "rfc6040" }"#,
     doc: "Adds an outer header to packets until its peer removes it. Queues mark the outer ECN field. \
           Queues, links and meters inside the tunnel count the longer packet.",
     source: "RFC 6040; 3GPP TS 29.281 section 5.1; Zhang et al. 2011 section 2.2",
@@ -475,6 +480,11 @@ pub static EGRESS: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Traits { peers: &["tunnel-ingress"], mouth: Some(Mouth::Egress), ..Mechanism::PLAIN },
     title: "Tunnel egress",
+    example: r#"groups.users.path = ["into", "bottleneck", "out"]
+
+[stages]
+into = { kind = "tunnel-ingress", peer = "out", overhead = "gtp-u" }
+out = { kind = "tunnel-egress", peer = "into", ecn = "rfc6040" }"#,
     doc: "Removes the outer header of its peer and combines the two ECN fields. Counts unused and dangerous \
           combinations (RFC 6040), lost marks, and missing numbers.",
     source: "RFC 6040 figure 4; 3GPP TS 29.281 section 5.1; Zhang et al. 2011 section 2.2",

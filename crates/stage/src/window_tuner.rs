@@ -299,6 +299,12 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Traits { ways: Ways::Both, place: Place::OnPath, ..Mechanism::PLAIN },
     title: "Window tuner",
+    example: r#"groups.users.path = ["tuner", "bottleneck"]
+
+[stages.tuner]
+kind = "window-tuner"
+rate = "8 Mbit/s"
+policy = "equal""#,
     doc: "Gives each session its share of a line by lowering the receive windows of passing ACKs to share \
           times round trip. It tracks the start and end of sessions. Windows change in the backward \
           direction.",

@@ -1118,6 +1118,10 @@ pub static TCP: Mechanism = Mechanism {
     room: Room::Stack,
     traits: Mechanism::PLAIN,
     title: "TCP of a group",
+    example: r#"[groups.users.tcp]
+stack = "linux"
+congestion_control = "cubic"
+initial_window = "10 packets""#,
     doc: "A TCP profile, whose options may be overridden, and a congestion control.",
     source: "docs/tcp.md",
     params: PARAMS,

@@ -144,6 +144,11 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Scheduler,
     traits: Traits { shapes: true, tree: true, changes: CHANGES, ..Mechanism::PLAIN },
     title: "Hierarchical token bucket (HTB)",
+    example: r#"[links.bottleneck.queue.scheduler]
+kind = "htb"
+per = "user"
+classes = { home = { rate = "8 Mbit/s" } }
+each = { parent = "home", rate = "1 Mbit/s", ceil = "8 Mbit/s" }"#,
     doc: "A tree of classes, each with a rate and a ceiling. Leaves hold the packets. A class above its rate \
           borrows unused rate from its parent, up to its ceiling. The tree limits the sending rate, whatever \
           the link's rate. Observables belong to a class, `links.L.queue.classes.NAME.tokens`, or to the \

@@ -849,6 +849,12 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Queue,
     traits: Mechanism::PLAIN,
     title: "Random early detection (RED)",
+    example: r#"[links.bottleneck.queue]
+kind = "red"
+limit = "100 packets"
+min_threshold = "20 packets"
+max_threshold = "60 packets"
+action = "drop""#,
     doc: "Drops or marks arriving packets with a probability. It grows from 0 to max_probability while the \
           average queue length grows from min_threshold to max_threshold. Above, every packet is picked. A \
           variant is a preset of the settings below; each setting may be overridden.",

@@ -226,6 +226,10 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::CongestionControl,
     traits: Mechanism::PLAIN,
     title: "Compound TCP",
+    example: r#"[groups.users.tcp.congestion_control]
+kind = "compound"
+low_window = "38 packets"
+gamma = "30 packets""#,
     doc: "NewReno's loss window plus a delay window. The delay window grows fast while the connection has \
           few packets in the queue, and shrinks from gamma packets on. Below low_window packets it is \
           NewReno. On stacks that count whole segments, steps are whole packets.",

@@ -59,6 +59,9 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::CongestionControl,
     traits: Mechanism::PLAIN,
     title: "Constant window",
+    example: r#"[groups.users.tcp.congestion_control]
+kind = "constant"
+window = "10 packets""#,
     doc: "A constant window: ACKs, losses, marks and timeouts do not change it. Use it for tests and fixed \
           loads. In a recovery without SACK, duplicate ACKs still release packets (RFC 6582).",
     source: "Evenflow",

@@ -257,6 +257,10 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::CongestionControl,
     traits: Mechanism::PLAIN,
     title: "CUBIC",
+    example: r#"[groups.users.tcp.congestion_control]
+kind = "cubic"
+beta = 0.7
+fast_convergence = true"#,
     doc: "After a congestion event the window follows a cubic function of time. It rises to the window at \
           the event, flattens, and probes beyond. It is never slower than NewReno. A loss or mark multiplies \
           the window by beta.",

@@ -121,6 +121,9 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::CongestionControl,
     traits: Mechanism::PLAIN,
     title: "Data Center TCP",
+    example: r#"[groups.users.tcp]
+ecn = "accurate"
+congestion_control = { kind = "dctcp", gain = 0.0625 }"#,
     doc: "The first mark of a window takes alpha / 2 of it. Alpha is the moving average of the share of \
           marked bytes. Growth and losses are those of NewReno. Needs ecn = \"accurate\" or \"per-packet\". \
           By default ecn_on_retransmissions and ecn_on_control are true.",

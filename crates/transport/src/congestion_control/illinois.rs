@@ -262,6 +262,10 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::CongestionControl,
     traits: Mechanism::PLAIN,
     title: "TCP-Illinois",
+    example: r#"[groups.users.tcp.congestion_control]
+kind = "illinois"
+alpha_max = 10
+beta_min = 0.125"#,
     doc: "Adds alpha packets per round trip and removes the share beta of the window at a loss. With growing \
           queueing delay, relative to its maximum so far, alpha falls and beta grows. On stacks that count \
           whole segments it uses the kernel's integers.",

@@ -258,6 +258,10 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::CongestionControl,
     traits: Mechanism::PLAIN,
     title: "LEDBAT",
+    example: r#"[groups.users.tcp.congestion_control]
+kind = "ledbat"
+target = "60 ms"
+gain = 1"#,
     doc: "Background transfer. The window grows while the queueing delay is below the target, and shrinks \
           above it. The queueing delay is the one-way delay minus its minimum.",
     source: "RFC 6817; Rossi, Testa, Valenti, Muscariello 2010",

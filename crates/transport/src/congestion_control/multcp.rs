@@ -125,6 +125,10 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::CongestionControl,
     traits: Mechanism::PLAIN,
     title: "MulTCP",
+    example: r#"groups.users.weight = 2
+
+[groups.users.tcp]
+congestion_control = { kind = "multcp", react = "once-per-rtt" }"#,
     doc: "One connection that behaves like N connections. It adds N packets per round trip, and a congestion \
           event takes 1/(2N) of the window. N is the group's weight.",
     source: "Crowcroft, Oechslin 1998; Siris et al. 2002",

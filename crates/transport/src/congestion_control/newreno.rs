@@ -167,6 +167,9 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::CongestionControl,
     traits: Mechanism::PLAIN,
     title: "NewReno",
+    example: r#"[groups.users.tcp]
+stack = "rfc"
+congestion_control = "newreno""#,
     doc: "Adds one segment per round-trip time in congestion avoidance (half of that with delayed ACKs and \
           counted ACKs). Halves the window on a loss.",
     source: "RFC 5681, RFC 6582",

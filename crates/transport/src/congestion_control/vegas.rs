@@ -309,6 +309,10 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::CongestionControl,
     traits: Mechanism::PLAIN,
     title: "TCP Vegas",
+    example: r#"[groups.users.tcp.congestion_control]
+kind = "vegas"
+alpha = "2 packets"
+beta = "4 packets""#,
     doc: "Once per round trip it estimates the connection's packets in the queue from the round-trip time \
           and its minimum. Below alpha packets the window grows by one, above beta it shrinks by one. On \
           stacks that count whole segments it uses the kernel's integers.",

@@ -218,6 +218,12 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::CongestionControl,
     traits: Mechanism::PLAIN,
     title: "Willingness to pay",
+    example: r#"groups.users.weight = 2
+
+[groups.users.tcp]
+ecn = "per-packet"
+ack_every = 1
+congestion_control = { kind = "wtp", gain = 0.5 }"#,
     doc: "Each ACK adds gain * (increase weight / window); each mark takes gain / decrease weight. Rates \
           become proportional to the group's weight. Needs ecn = \"per-packet\". A loss halves the window \
           like NewReno.",
