@@ -48,7 +48,9 @@ def test_it_runs_and_names_the_mechanism(name: str) -> None:
         assert name in scenario.core.canonical
 
 
-@pytest.mark.parametrize("table", [t for t in TABLES if t["room"] not in ("scenario", "stack")], ids=lambda t: t["kind"])
+@pytest.mark.parametrize(
+    "table", [t for t in TABLES if t["room"] not in ("scenario", "stack")], ids=lambda t: t["kind"]
+)
 def test_it_is_short(table: dict[str, Any]) -> None:
     assert table["example"].count("\n") < 8
 

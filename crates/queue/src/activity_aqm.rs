@@ -215,7 +215,7 @@ pub static TABLE: Mechanism = Mechanism {
     kind: "activity-aqm",
     room: Room::Queue,
     traits: Mechanism::PLAIN,
-    title: "Activity AQM of activity-based congestion management (ABC)",
+    title: "Activity AQM of ABC",
     example: r#"groups.users.path = ["meter", "bottleneck"]
 stages.meter = { kind = "activity-meter", per = "user" }
 

@@ -288,7 +288,7 @@ pub static TABLE: Mechanism = Mechanism {
     kind: "csfq",
     room: Room::Queue,
     traits: Mechanism::PLAIN,
-    title: "Core-stateless fair queueing",
+    title: "Core-stateless fair queueing (CSFQ)",
     example: r#"groups.users.path = ["edge", "bottleneck"]
 stages.edge = { kind = "csfq-edge", per = "user" }
 

@@ -171,7 +171,7 @@ pub static TABLE: Mechanism = Mechanism {
     kind: "drr",
     room: Room::Scheduler,
     traits: Mechanism::PLAIN,
-    title: "Deficit round robin",
+    title: "Deficit round robin (DRR)",
     example: r#"[links.bottleneck.queue.scheduler]
 kind = "drr"
 per = "user"

@@ -49,7 +49,7 @@ pub static TABLE: Mechanism = Mechanism {
     kind: "fifo",
     room: Room::Scheduler,
     traits: Mechanism::PLAIN,
-    title: "First in, first out",
+    title: "First in, first out (FIFO)",
     example: r#"[links.bottleneck.queue.scheduler]
 kind = "fifo""#,
     doc: "One queue, served in order of arrival.",

@@ -86,7 +86,7 @@ pub static TABLE: Mechanism = Mechanism {
     kind: "medf",
     room: Room::Scheduler,
     traits: Mechanism::PLAIN,
-    title: "Modified earliest deadline first",
+    title: "Modified earliest deadline first (MEDF)",
     example: r#"[links.bottleneck.queue.scheduler]
 kind = "medf"
 per = "class"

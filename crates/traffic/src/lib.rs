@@ -303,7 +303,7 @@ pub static CBR: Mechanism = Mechanism {
     kind: "cbr",
     room: Room::Traffic,
     traits: Mechanism::PLAIN,
-    title: "Constant-rate datagrams",
+    title: "Constant-rate datagrams (CBR)",
     example: r#"[groups.users.traffic]
 kind = "cbr"
 rate = "100 kbit/s"

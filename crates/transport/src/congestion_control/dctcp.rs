@@ -120,7 +120,7 @@ pub static TABLE: Mechanism = Mechanism {
     kind: "dctcp",
     room: Room::CongestionControl,
     traits: Mechanism::PLAIN,
-    title: "Data Center TCP",
+    title: "Data Center TCP (DCTCP)",
     example: r#"[groups.users.tcp]
 ecn = "accurate"
 congestion_control = { kind = "dctcp", gain = 0.0625 }"#,
