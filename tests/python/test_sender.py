@@ -135,7 +135,7 @@ def test_what_cannot_be_is_refused_with_a_sentence() -> None:
         (lambda: opened(3).ack(0.1, 4000), "3000 were sent"),
         (lambda: opened(3).ack(0.1, 0, [(2000, 1000)]), "no range"),
         (lambda: opened(3).ack(0.1, 0, [(0, 1000)] * 4), "3 blocks"),
-        (lambda: opened(3).ack(0.01, 0), "time runs forward"),
+        (lambda: opened(3).ack(0.01, 0), "time must not decrease"),
         (lambda: opened(3).ack(0.1, 0, ace=9), "0 to 7"),
         (lambda: opened(3).ack(0.1, 0, sack=[(1, 2, 3)]), "pairs"),  # type: ignore[list-item]
     ]:
