@@ -4,7 +4,7 @@
 //! offer: due decisions → queue → transmitter → delay, impairments → far end
 //! ```
 //!
-//! A link is lazy: a decision depends only on earlier events, so all due decisions are made before the next
+//! A link is lazy: a decision depends only on earlier events. All due decisions are made before the next
 //! arrival, before a probe, or by [`Link::deadline`]. Instant and surroundings ([`Surroundings`]) are
 //! arguments.
 
