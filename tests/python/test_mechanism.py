@@ -240,7 +240,7 @@ def test_a_rewriter_by_hand() -> None:
     assert marker.forward(ecn="ect0")["verdict"] == "pass"
     answer = marker.backward(ecn="ect0")
     assert (answer["verdict"], answer["reason"], answer["codepoint"]) == ("mark", "rewritten", "ce")
-    with pytest.raises(UsageError, match="nothing is rewritten"):
+    with pytest.raises(UsageError, match="changes nothing; give one of"):
         ef.mechanism("rewriter")
     with pytest.raises(UsageError, match="segment must be one of syn, syn-ack"):
         tuner.forward(segment="sin")

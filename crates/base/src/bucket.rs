@@ -1,14 +1,14 @@
-//! Token buckets (RFC 2215 section 3.6): what a policer measures by, and what a shaper waits for.
+//! Token buckets (RFC 2215 section 3.6) for policers and shapers.
 //!
-//! A [`Bucket`] fills at a rate and pays for packets; a [`Pacer`] is one bucket, or two, that say when the next packet that
-//! waits may leave. In no interval of length t is more than rate * t + burst paid for (RFC 2212, policing). Not here: the waiting packets,
-//! and what becomes of a packet for which there are no tokens.
+//! A [`Bucket`] fills at a rate and pays for packets. A [`Pacer`] has one or two buckets and returns the time
+//! of the next departure. In any time t a bucket pays for at most rate * t + burst bytes (RFC 2212,
+//! policing).
 
 use crate::credit::{ARITHMETIC, Arithmetic, Price, depth};
 use crate::schema::Problem;
 use crate::units::{Rate, Time};
 
-/// The packet that iproute2 makes the table for where nobody says, bytes (tc_core.c: `tc_calc_rtable`).
+/// The default packet size of iproute2's table, in bytes (tc_core.c: `tc_calc_rtable`).
 const TABLE_MTU: u32 = 2047;
 
 /// The longest that a bucket may take to fill, nanoseconds (73 years): beyond it credits are too large for their type.
@@ -39,7 +39,7 @@ impl Bucket {
         filled - self.tokens
     }
 
-    /// What would be left after a packet of `size` bytes; negative: that much is missing.
+    /// Tokens left after a packet of `size` bytes; negative: missing tokens.
     #[inline]
     pub fn after(&self, size: u32) -> i128 {
         self.tokens - self.price.cost(size)
@@ -61,7 +61,7 @@ impl Bucket {
         left >= 0
     }
 
-    /// Takes over rate and depth of `other`; what is in it stays, as far as there is room.
+    /// Takes over rate and depth of `other`. Tokens stay, up to the new depth.
     pub fn adopt(&mut self, other: Bucket) {
         let tokens = self.arithmetic.carried(self.tokens, self.rate, other.rate).min(other.depth);
         *self = Bucket { tokens, ..other };
@@ -78,7 +78,7 @@ impl Bucket {
     }
 }
 
-/// What is wrong with a bucket of `burst` bytes at `rate`, if it can never be counted.
+/// The error of a bucket of `burst` bytes at `rate` that is too large to count.
 pub fn too_deep(rate: Rate, burst: f64) -> Option<String> {
     let seconds = burst * 8.0 / rate.0;
     (seconds * 1e9 > LONGEST_FILL)
@@ -138,8 +138,8 @@ impl Params {
         Ok(Params { rate, burst: burst as u64, peak, arithmetic })
     }
 
-    /// The bytes that may wait where nothing waits longer than `latency` seconds (tc-tbf(8)): what the bucket lets pass at once
-    /// and what leaves in that time; with a peak rate, the less of what either bucket gives.
+    /// The backlog in bytes with a maximum delay of `latency` seconds (tc-tbf(8)): the bucket plus the bytes
+    /// sent in that time. With a peak rate, the minimum for both buckets.
     pub fn limit(&self, latency: f64) -> f64 {
         let of = |rate: Rate, bucket: u64| rate.0 / 8.0 * latency + bucket as f64;
         let limit = of(self.rate, self.burst);

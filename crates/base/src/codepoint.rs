@@ -1,8 +1,7 @@
-//! The extended ECN field: the two ECN bits and the RE flag of the IPv4 header, as re-ECN and ConEx read them.
+//! The extended ECN field of re-ECN and ConEx: the two ECN bits and the RE flag of the IPv4 header
+//! (draft-briscoe-conex-re-ecn-tcp-04 sections 4.2 to 5.3; Sanhaji et al. 2015, table I).
 //!
-//! draft-briscoe-conex-re-ecn-tcp-04 sections 4.2 to 5.3; Sanhaji et al. 2015, table I. Routers write the ECN bits,
-//! senders write RE, and nobody writes what belongs to the other. Not here: who owes a report (the sender), what a report
-//! costs (the policer), whether enough was reported (the auditor).
+//! Routers write only the ECN bits, senders only RE.
 
 use crate::Ecn;
 
@@ -96,9 +95,9 @@ impl Codepoint {
         }
     }
 
-    /// What a queue that marks makes of it; `None`: it cannot be marked and is dropped. RE is left alone. A queue of RFC 3168
-    /// takes a Credit for a packet that is not ECN-capable; `credit_is_capable` is a queue that knows re-ECN, allowed only where
-    /// credits are rate-limited (section 5.3 of the draft).
+    /// The codepoint after a mark; `None`: not markable, to be dropped. RE stays. To a queue of RFC 3168 a
+    /// Credit is not ECN-capable. `credit_is_capable` is for re-ECN queues where credits are rate-limited
+    /// (section 5.3 of the draft).
     #[inline]
     pub const fn marked(self, credit_is_capable: bool) -> Option<Codepoint> {
         match self {
@@ -112,8 +111,8 @@ impl Codepoint {
     }
 }
 
-/// What a packet of a ConEx flow says, under the names of RFC 7713 section 2.1 and in the bits of RFC 7837 section 4. In IPv6 the
-/// three marks are independent of each other; in IPv4 ([`Signals::codepoint`]) a packet carries at most one.
+/// The signals of a ConEx packet, with the names of RFC 7713 section 2.1 and the bits of RFC 7837 section 4.
+/// In IPv6 they are independent. In IPv4 ([`Signals::codepoint`]) a packet carries at most one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Signals {
     /// ConEx-Capable, and the packet counts (X).

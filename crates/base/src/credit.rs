@@ -1,8 +1,8 @@
-//! Credits of time: what token buckets are made of.
+//! Credits of token buckets in units of time.
 //!
-//! A bucket that fills at a rate can be counted in bytes, or in the time these bytes take at that rate: then filling it is
-//! adding the time that has passed, whatever the rate. Linux does it so (`net/sched`: HTB, TBF, police), and so do we, in one of
-//! two [`Arithmetic`]s. In both a credit is a whole number, so that nothing drifts and nothing differs between machines.
+//! The tokens of a bucket are the time that their bytes take at its rate; filling it adds elapsed time. Linux
+//! (`net/sched`: HTB, TBF, police) does the same. In both [`Arithmetic`]s a credit is an integer, so that
+//! results are exact on all machines.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ crate::words! {
     pub enum Arithmetic {
         /// Nanoseconds with 64 binary places: exact for every run.
         Real = "real",
-        /// As in Linux 3.2: clock and credits in whole ticks of 64 ns (PSCHED_SHIFT 6), costs from a table with cells of 8 bytes, which iproute2 computes in whole microseconds.
+        /// As in Linux 3.2: clock and credits in whole ticks of 64 ns (PSCHED_SHIFT 6). Costs come from a
+        /// table with cells of 8 bytes, which iproute2 computes in whole microseconds.
         Ticks = "ticks",
     }
 }
@@ -29,7 +30,7 @@ const TICKS_PER_MICROSECOND: f64 = 15.625;
 const ENTRIES: usize = 256;
 
 impl Arithmetic {
-    /// What the clock shows at `now`.
+    /// The clock at `now`.
     #[inline]
     pub fn clock(self, now: Time) -> i128 {
         match self {
@@ -43,8 +44,8 @@ impl Arithmetic {
         self.clock(Time(length.0))
     }
 
-    /// What a credit at the rate `from` becomes at the rate `to`. Its bytes stay, rounded down; in ticks its time stays, as where
-    /// the kernel changes a class.
+    /// Converts a credit from one rate to another. Its bytes stay, rounded down. In ticks its time stays, as
+    /// in the kernel.
     pub fn carried(self, credit: i128, from: Rate, to: Rate) -> i128 {
         match self {
             Arithmetic::Real if from != to => (credit as f64 * (from.0 / to.0)).floor() as i128,
@@ -84,7 +85,7 @@ pub const ARITHMETIC: Param = Param {
           costs in whole microseconds.",
 };
 
-/// What sending at a rate costs.
+/// The cost of sending at a rate.
 #[derive(Clone, Debug)]
 pub enum Price {
     /// So much a byte.
@@ -110,7 +111,7 @@ pub fn ticks(rate: Rate, bytes: f64) -> u32 {
 }
 
 impl Cells {
-    /// The table of `rate` whose cells are the smallest by which `mtu` bytes fit into it, and in which none is cheaper than `mpu`
+    /// The table of `rate` with the smallest cells that cover `mtu` bytes. No cell costs less than `mpu`
     /// bytes (iproute2: `tc_calc_rtable`).
     pub fn new(rate: Rate, mtu: u32, mpu: u32) -> Cells {
         let mut log = 0;
@@ -149,7 +150,7 @@ impl Price {
         }
     }
 
-    /// What a packet of `size` bytes costs.
+    /// The cost of a packet of `size` bytes.
     #[inline]
     pub fn cost(&self, size: u32) -> i128 {
         match self {

@@ -3,9 +3,9 @@
 /// One of the two. The client opens, the server answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum End {
-    /// Who opens.
+    /// The end that opens.
     Client,
-    /// Who answers.
+    /// The end that answers.
     Server,
 }
 
@@ -22,7 +22,7 @@ impl End {
         }
     }
 
-    /// 0 or 1, for what is kept by end.
+    /// 0 or 1, to index arrays by end.
     #[inline]
     pub fn index(self) -> usize {
         self as usize

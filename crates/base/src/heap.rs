@@ -1,8 +1,8 @@
-//! Memory that a container has on the heap, for the memory limit of a run. What its items own is not in it.
+//! Heap memory of containers, for the memory limit of a run. It excludes memory that items own.
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
-/// A container of so many bytes is reported with its next growth when an eighth or less of it is free.
+/// A container of at least this size counts its next growth when at most 1/8 of it is free.
 const LARGE: u64 = 64 << 20;
 
 /// A container.

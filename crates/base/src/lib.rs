@@ -1,7 +1,5 @@
-//! What every room of Evenflow shares: units, named random streams, the packet, token buckets, and the declarative
-//! tables from which decoders, documentation and types are made.
-//!
-//! Nothing here knows of links, queues or protocols.
+//! The common base of all crates: units, named random streams, the packet, token buckets, and the declarative
+//! tables of mechanisms.
 
 pub mod bucket;
 pub mod codepoint;

@@ -8,11 +8,11 @@ use crate::units::Rate;
 pub enum Limit {
     /// Any amount.
     None,
-    /// So many packets, whatever their size.
+    /// Packets, whatever their size.
     Packets(u32),
-    /// So many bytes.
+    /// Bytes.
     Bytes(u64),
-    /// So many seconds at line rate.
+    /// Seconds at line rate.
     Seconds(f64),
 }
 

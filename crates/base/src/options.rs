@@ -1,8 +1,8 @@
-//! What few packets carry and most do not: TCP options, windows, outer headers. It is kept beside the packets, by place, so
-//! that a packet stays small.
+//! Rare fields of packets: TCP options, windows, outer headers. They are stored apart, so that packets stay
+//! small.
 //!
-//! The maker of a packet attaches; whatever ends its way (an end, a queue or stage that drops it, a loss) releases. The engine checks at
-//! the end of each run that the places in use are those of the packets under way.
+//! The creator of a packet attaches them. The end of its path (an end, a drop, a loss) releases them. The
+//! engine checks at the end of each run that only packets in flight have such fields.
 
 use crate::packet::{Ecn, ip};
 use crate::{Duration, Heap, Packet};
@@ -60,7 +60,7 @@ pub struct Outer {
     pub round_trip: Duration,
 }
 
-/// The bits that each header has of its own: queues write those of the outermost one.
+/// The bits that each header has separately; queues write those of the outermost one.
 const FIELD: u8 = ip::ECN | ip::RE;
 
 impl Outer {
@@ -105,7 +105,7 @@ pub struct Carried {
     pub shown: Option<u64>,
     /// An ACK of re-ECN's counter without end: the marked packets that its sender has seen, modulo 2^16. Of others it says nothing.
     pub marked: u16,
-    /// A loss on the way has struck the packet: the link's number, for whoever books it at the far end.
+    /// The packet was lost on this link, which the far end counts.
     pub lost_at: u32,
     /// The SACK option.
     pub report: Report,
@@ -145,8 +145,8 @@ impl Carried {
         Carried { report, ..Carried::EMPTY }
     }
 
-    /// The outer headers, the outermost last. In the field [`Outer::ip`] of each is what the header below it says: the outermost
-    /// header's own bits are those of the packet, where queues look. [`Carried::layers`] puts them in their places.
+    /// The outer headers, the outermost last. Queues see the packet's bits, which belong to the outermost
+    /// header. So [`Outer::ip`] holds the bits of the next header inside; [`Carried::layers`] reorders them.
     #[inline]
     fn covers(&self) -> &[Outer] {
         &self.outer[..usize::from(self.headers)]
@@ -164,14 +164,14 @@ impl Carried {
         self.covers().last().map(|header| header.by)
     }
 
-    /// The outermost header, but for its own bits, which are those of the packet.
+    /// The outermost header, except its own bits, which are those of the packet.
     #[inline]
     pub fn outermost(&self) -> Option<Outer> {
         self.covers().last().copied()
     }
 
-    /// The bits of [`ip`] of a packet without its headers, which shows `shown` with them; and its outer headers, the outermost last,
-    /// each with its own bits.
+    /// The bits of [`ip`] of the inner packet, for one that shows `shown`, and its outer headers with their
+    /// own bits, the outermost last.
     pub fn layers(&self, shown: u8) -> (u8, [Outer; OUTER], usize) {
         let (mut layers, mut bits) = (self.outer, shown & FIELD);
         for header in layers[..self.depth()].iter_mut().rev() {
@@ -180,7 +180,7 @@ impl Carried {
         (shown & !FIELD | bits, layers, self.depth())
     }
 
-    /// Begins anew. What counts only where something else says so is left as it is.
+    /// Resets the fields. Fields that are valid only together with others stay.
     #[inline]
     fn reset(&mut self, seq: u64) {
         self.seq = seq;
@@ -193,7 +193,7 @@ impl Carried {
     }
 }
 
-/// What packets under way carry, by place. Places are used again, so that nothing is allocated once enough of them exist.
+/// Rare fields of packets in flight, by index. Indices are reused, which avoids allocations.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     places: Vec<Carried>,
@@ -201,7 +201,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// What `packet` carries, to be changed; made where there is nothing yet.
+    /// The fields of `packet`, created if absent.
     #[inline]
     pub fn attach(&mut self, packet: &mut Packet) -> &mut Carried {
         let place = match packet.place() {
@@ -244,8 +244,8 @@ impl Options {
         carried.shown.unwrap_or(carried.seq)
     }
 
-    /// The end of a packet's way: it gets its number back and carries nothing any more. What it carried stays readable until
-    /// the next [`Options::attach`].
+    /// Releases the fields of a packet and restores its number. The fields stay readable until the next
+    /// [`Options::attach`].
     #[inline]
     pub fn release(&mut self, packet: &mut Packet) -> &Carried {
         match packet.place() {
@@ -342,7 +342,7 @@ impl Options {
     }
 }
 
-/// What is wrong with the places of packets that are under way.
+/// An error in the fields of packets in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misplaced {
     /// Two packets have this one.

@@ -1,9 +1,9 @@
-//! The packet: a small plain value that travels by copy through rings. What few packets need is beside it ([`crate::Options`]).
+//! The packet: a small value that is copied through rings. Rare fields are in [`crate::Options`].
 
 use crate::codepoint::{Codepoint, Signals};
 
-/// The flags of the TCP header, as bits of [`Packet::flags`]: the nine lowest bits of its bytes 12 and 13 (RFC 9293 section 3.1,
-/// RFC 9768 section 3.1) without URG, which nobody sends.
+/// The flags of the TCP header as bits of [`Packet::flags`]: the nine lowest bits of its bytes 12 and 13 (RFC
+/// 9293 section 3.1, RFC 9768 section 3.1). URG is not used.
 pub mod flags {
     /// The sender has no more to send.
     pub const FIN: u8 = 0x01;
@@ -36,7 +36,7 @@ pub mod ip {
     pub const MARK: u8 = 0x10;
     /// ConEx: its sender builds up credit. For statistics.
     pub const CREDIT: u8 = 0x20;
-    /// What a ConEx packet reports.
+    /// Signals of a ConEx packet.
     pub const CONEX: u8 = LOSS | MARK | CREDIT;
     /// Not part of a TCP connection.
     pub const DATAGRAM: u8 = 0x40;
@@ -97,7 +97,7 @@ pub struct Packet {
     /// Data: offset of its first byte in the stream. ACK without payload: next byte expected. Datagram: its number. Where something
     /// is kept beside the packet this is its place, and the number is kept there too: see [`Packet::place`]. Less than 2^63.
     pub seq: u64,
-    /// What the last meter wrote, an activity or a rate estimate in bit/s; zero where none did.
+    /// Label of the last meter, an activity or a rate in bit/s; zero without a meter.
     pub label: f64,
     /// Index of the flow it belongs to.
     pub flow: u32,
@@ -121,8 +121,8 @@ pub struct Packet {
 const PLACED: u64 = 1 << 63;
 
 impl Packet {
-    /// A packet of `flow` that is `size` bytes on the wire and carries `payload` of them: data at the beginning of its way, not
-    /// ECN-capable, not metered. Set what else is known: `Packet { seq: 7, ..Packet::new(0, 1500, 1448) }`.
+    /// A packet of `flow` with `size` bytes on the wire and `payload` bytes of data, not ECN-capable and not
+    /// metered. Set other fields with `Packet { seq: 7, ..Packet::new(0, 1500, 1448) }`.
     #[inline]
     pub const fn new(flow: u32, size: u16, payload: u16) -> Packet {
         Packet { seq: 0, label: 0.0, flow, stamp: 0, size, payload, hop: 0, class: 0, flags: 0, ip: 0 }
@@ -194,7 +194,7 @@ impl Packet {
         self.ip = self.ip & !ip::RE | if on { ip::RE } else { 0 };
     }
 
-    /// What it reports as a ConEx packet: bits of [`ip::CONEX`].
+    /// Its signals as a ConEx packet: bits of [`ip::CONEX`].
     #[inline]
     pub fn conex(&self) -> u8 {
         self.ip & ip::CONEX
@@ -212,7 +212,7 @@ impl Packet {
         Codepoint::of(self.ecn(), self.re())
     }
 
-    /// What it says as a ConEx packet, over IPv4 as over IPv6: RE alone is ConEx-Not-Marked, or X.
+    /// Its signals as a ConEx packet, over IPv4 and IPv6. RE alone is ConEx-Not-Marked (X).
     #[inline]
     pub fn signals(&self) -> Signals {
         let says = |bit: u8| self.ip & bit != 0;

@@ -94,8 +94,8 @@ impl Stream {
         mean + deviation * inverse_normal(self.open01())
     }
 
-    /// Gamma with the given mean and shape, by the rejection of Marsaglia and Tsang ("A simple method for generating gamma
-    /// variables", ACM TOMS 26(3), 2000); below shape 1 by their section 6: a draw of shape + 1 times u^(1/shape).
+    /// Gamma distribution with the given mean and shape, by rejection (Marsaglia and Tsang, ACM TOMS 26(3),
+    /// 2000). Below shape 1, as in their section 6: a draw of shape + 1 times u^(1/shape).
     pub fn gamma(&mut self, mean: f64, shape: f64) -> f64 {
         let scale = mean / shape;
         if shape < 1.0 {

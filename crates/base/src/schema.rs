@@ -16,9 +16,9 @@ pub enum Room {
     Queue,
     /// How a queue picks the next packet.
     Scheduler,
-    /// What packets pass that is no link.
+    /// Components on a path other than links.
     Stage,
-    /// What users send.
+    /// Traffic of users.
     Traffic,
     /// How a TCP window grows and shrinks.
     CongestionControl,
@@ -85,7 +85,7 @@ pub enum Type {
     DurationPerClass,
     /// A name.
     Name,
-    /// A table with parameters of its own.
+    /// A nested table.
     Table(&'static Nested),
     /// Such tables by name.
     TablePerName(&'static Nested),
@@ -128,7 +128,7 @@ impl Type {
     }
 }
 
-/// What holds when a parameter is not given.
+/// The value of an absent parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fallback {
     /// It must be given.
@@ -164,7 +164,7 @@ impl Range {
     /// Weights, gains and growths of windows: above a million one ACK opens whatever window there can be, and what follows says
     /// nothing.
     pub const GAIN: Range = Range { min: 0.0, closed: false, max: 1e6 };
-    /// What a packet's size may be, in bytes.
+    /// Size of a packet in bytes.
     pub const PACKET_SIZE: Range = Range { min: 1.0, closed: true, max: 65_535.0 };
 
     /// `min` or more.
@@ -208,7 +208,7 @@ impl Range {
 pub struct Nested {
     /// Its name in documents.
     pub name: &'static str,
-    /// What it is.
+    /// Its description.
     pub doc: &'static str,
     /// Its parameters.
     pub params: &'static [Param],
@@ -223,7 +223,7 @@ pub struct Param {
     pub name: &'static str,
     /// Type and dimension.
     pub ty: Type,
-    /// What holds when it is not given.
+    /// Its default.
     pub default: Fallback,
     /// The values allowed.
     pub range: Range,
@@ -263,7 +263,7 @@ pub struct Counter {
 /// A place where we depart from the document that defines a mechanism, or complete it.
 #[derive(Clone, Copy, Debug)]
 pub struct Deviation {
-    /// What is different.
+    /// The difference.
     pub what: &'static str,
     /// Why.
     pub why: &'static str,
@@ -319,7 +319,7 @@ impl Ways {
     }
 }
 
-/// What a mechanism can do, for those who must know it without knowing which one it is.
+/// Properties of a mechanism for code that handles all kinds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Traits {
     /// It finds the queue of a packet by a hash.
@@ -328,7 +328,7 @@ pub struct Traits {
     pub shapes: bool,
     /// It is an admission rule and a scheduler in one, and tolerates no other scheduler.
     pub owns_queues: bool,
-    /// It is a tree of classes, each with observables of its own.
+    /// It is a tree of classes with separate observables.
     pub tree: bool,
     /// It drops packets that have waited, when they are about to leave.
     pub drops_at_departure: bool,
@@ -338,7 +338,7 @@ pub struct Traits {
     pub changes: &'static [&'static str],
     /// Of a stage: in which directions it acts.
     pub ways: Ways,
-    /// Of a stage: it makes packets of its own.
+    /// Of a stage: it sends packets.
     pub sends: bool,
     /// Of a stage: the kinds that may be its peer.
     pub peers: &'static [&'static str],
@@ -385,17 +385,19 @@ pub struct Mechanism {
     pub kind: &'static str,
     /// Where it lives.
     pub room: Room,
-    /// What it can do.
+    /// Its properties.
     pub traits: Traits,
     /// A short title.
     pub title: &'static str,
-    /// What it does, in a few sentences.
+    /// TOML that uses it in a scenario with a link `bottleneck` and a group `users`.
+    pub example: &'static str,
+    /// Its description in a few sentences.
     pub doc: &'static str,
     /// The document that defines it.
     pub source: &'static str,
     /// Its parameters.
     pub params: &'static [Param],
-    /// What can be observed.
+    /// Its observables.
     pub observables: &'static [Observable],
     /// Its reasons for drops and marks.
     pub counters: &'static [Counter],
@@ -508,7 +510,7 @@ impl Value {
 
 /// The least uniform number that a [`Stream`] gives: 2^-53.
 const NEAREST: f64 = 1.0 / 9_007_199_254_740_992.0;
-/// Standard deviations that a normal draw is away from its mean at most: those of 2^-53.
+/// Maximum distance of a normal draw from its mean in standard deviations, that of 2^-53.
 const FARTHEST: f64 = 8.21;
 
 /// How a quantity is drawn; the numbers carry their unit.
@@ -619,7 +621,7 @@ impl Law {
             | Law::Gamma(unit, _)
             | Law::Pareto(unit, _)
             | Law::Lognormal(unit, _) => match unit.with(self.sampler().draw(stream, index)) {
-                // At less, what is being sent would stay for ever.
+                // At a lower rate, the packet in transmission would never leave.
                 Value::Rate(rate) => Value::Rate(rate.max(1.0)),
                 drawn => drawn,
             },

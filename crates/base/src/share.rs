@@ -2,12 +2,12 @@
 
 use crate::units::Rate;
 
-/// What a class of a tree gets (`tc class change`).
+/// The share of a class of a tree (`tc class change`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
-    /// What it may always send.
+    /// Guaranteed rate.
     pub rate: Rate,
-    /// What it may send with others' help; at least `rate`.
+    /// Maximum rate with borrowed tokens, at least `rate`.
     pub ceil: Rate,
     /// Depth of the rate's bucket, bytes; absent: that of a class which names none.
     pub burst: Option<u64>,
@@ -15,6 +15,6 @@ pub struct Share {
     pub cburst: Option<u64>,
     /// Bytes a turn; absent: by its rate.
     pub quantum: Option<i64>,
-    /// The class is deleted and made anew: what waits in it is dropped, its buckets are full.
+    /// The class is deleted and recreated: its backlog is dropped, its buckets are full.
     pub replace: bool,
 }

@@ -1,11 +1,9 @@
-//! What becomes of the ECN field where a packet is wrapped in another header and unwrapped again.
-//!
-//! RFC 6040 figures 3 and 4, the rules it replaced (RFC 3168 section 9.1.1, RFC 4301 section 5.1.2.1; compared in RFC 6040
-//! figures 1 and 2), and that of Zhang et al. 2011, section 2.2. Not here: sizes, numbers and queues of a tunnel (stage).
+//! The ECN field at the ends of a tunnel: RFC 6040 figures 3 and 4, its predecessors (RFC 3168 section 9.1.1,
+//! RFC 4301 section 5.1.2.1), and Zhang et al. 2011, section 2.2.
 
 use crate::Ecn;
 
-/// Whose rules the ends of a tunnel follow.
+/// Rules for the ends of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rules {
     /// RFC 6040, normal mode.
@@ -32,7 +30,8 @@ pub const RULES: [(&str, Rules); 5] = [
 /// The four values of the field, in the order of the figures of RFC 6040.
 pub const FIELDS: [Ecn; 4] = [Ecn::NotCapable, Ecn::Capable0, Ecn::Capable1, Ecn::Congestion];
 
-/// What RFC 6040 section 4.2 says of a pair of inner and outer field that no sender and queue of today make.
+/// RFC 6040 section 4.2's class of a pair of inner and outer field that correct senders and queues do not
+/// produce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alarm {
     /// The pair is in use.

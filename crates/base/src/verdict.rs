@@ -1,7 +1,7 @@
-//! What becomes of a packet, and why.
+//! Verdicts on packets, and their reasons.
 
-/// The reasons, each with its name in counters: a new one is one line, at the end, for the order is that of the codes in
-/// recorded events.
+/// The reasons with their names in counters. Add new ones at the end: their order gives the codes in recorded
+/// events.
 macro_rules! reasons {
     ($($(#[$doc:meta])* $reason:ident = $name:literal,)*) => {
         /// Why a packet was dropped or marked.
@@ -66,23 +66,23 @@ reasons! {
     PolicedYellow = "policed_yellow",
     /// Policer: beyond the excess burst, or the peak rate, too.
     PolicedRed = "policed_red",
-    /// Congestion policer: its user has caused more congestion than his tokens pay for.
+    /// Congestion policer: the user has caused more congestion than its tokens cover.
     CongestionPoliced = "congestion_policed",
     /// Auditor: its flow has declared less congestion than it has met.
     Audited = "audited",
-    /// Its class was deleted and made anew while it waited.
+    /// Its class was deleted and recreated while it waited.
     Reconfigured = "reconfigured",
     /// Tunnel ingress: with its outer header the packet is larger than what fits.
     TooBig = "too_big",
     /// Tunnel egress: a mark outside, and what is inside cannot carry it.
     Unmarkable = "unmarkable",
-    /// Congestion policer: its owner's tokens were used up once, and he is blocked.
+    /// Congestion policer: the owner is blocked, because its bucket was empty once.
     Blocked = "blocked",
     /// Congestion policer: no token is left for credit.
     CreditPoliced = "credit_policed",
 }
 
-/// What becomes of a packet.
+/// A verdict on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It may wait.

@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 const RUN: &str = "evenflow-sim";
 
 /// Fields of the declarative tables that only describe. A string literal behind one of them is documentation.
-const TEXTS: [&str; 5] = ["doc", "title", "source", "what", "why"];
+const TEXTS: [&str; 6] = ["doc", "title", "source", "what", "why", "example"];
 
 /// Why there is no id.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
-//! What a link counts: exact integrals over the measuring window.
+//! Counters of a link: exact integrals over the measuring window.
 //!
-//! Nothing is sampled. Times are clipped to the window and added when they are known: for a FIFO that decides on arrival, when
-//! a packet is accepted.
+//! Times are clipped to the window and added when they are known, for a FIFO that decides on arrival at the
+//! acceptance of a packet.
 
 use evenflow_base::{Duration, Heap, Reason, Time};
 
@@ -25,7 +25,7 @@ impl Window {
         clip(b) - clip(a)
     }
 
-    /// Whether something at `t` counts. What happens at the very end of the warm-up belongs to the warm-up.
+    /// Whether an event at `t` counts. The end of the warm-up belongs to the warm-up.
     #[inline]
     pub fn holds(&self, t: Time) -> bool {
         t <= self.to && (t > self.from || self.from == Time::ZERO)
@@ -150,12 +150,12 @@ impl Moments {
     }
 }
 
-/// What all copies of one link in one direction have in common.
+/// Common counters of all copies of one link in one direction.
 #[derive(Clone, Debug)]
 pub struct SideCounters {
     /// Waiting times of packets whose transmission began in the window.
     pub delays: Delays,
-    /// What each traffic class has.
+    /// Counters by traffic class.
     pub by_class: Vec<ClassCounters>,
     /// Offered in the whole run.
     pub all_offered: u64,
@@ -213,7 +213,7 @@ impl SideCounters {
 /// Counts by reason.
 pub type Reasons = [u64; Reason::ALL.len()];
 
-/// What the packets of one traffic class have on a link, in the window.
+/// Counters of one traffic class on a link, in the window.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClassCounters {
     /// Waiting times of packets whose transmission began in the window.
@@ -242,7 +242,7 @@ impl ClassCounters {
     }
 }
 
-/// What one copy of a link has in one direction.
+/// Counters of one copy of a link in one direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PortCounters {
     /// Waiting packets times nanoseconds, in the window.

@@ -117,8 +117,8 @@ impl Fifo {
         self.gate.add(u32::from(size));
     }
 
-    /// Lets the rule's clock tick, each time with what waits then, and forgets packets whose transmission has begun by `now`. The
-    /// transmitter is free at `free`.
+    /// Ticks the rule's clock up to `now`, each time with the backlog at that time. Forgets packets whose
+    /// transmission has begun. The transmitter is free at `free`.
     #[inline]
     pub(crate) fn advance(&mut self, now: Time, free: Time, window: &Window) {
         if self.gate.rule.next_tick() <= now {

@@ -2,14 +2,14 @@
 
 use evenflow_base::{Duration, Stream, Time};
 
-/// What a link does at random to packets that it has accepted.
+/// Random impairments of accepted packets.
 #[derive(Debug, Default)]
 pub struct Impairments {
-    /// Loss on the way.
+    /// Loss on the link.
     pub loss: Option<Loss>,
-    /// A delay of their own.
+    /// Random delays.
     pub jitter: Option<Jitter>,
-    /// What is lost is sent again.
+    /// Retransmission of lost packets.
     pub again: Option<Again>,
 }
 
@@ -19,13 +19,13 @@ impl Impairments {
         self.loss.is_some() || self.jitter.is_some()
     }
 
-    /// Whether packets take times of their own.
+    /// Whether packets have different delays.
     pub fn varies(&self) -> bool {
         self.jitter.is_some() || self.again.is_some()
     }
 
-    /// Whether a packet accepted at `now` will be lost on its way over the link. One that would be sent again is judged when it is sent
-    /// ([`Impairments::repeat`]).
+    /// Whether a packet accepted at `now` will be lost on the link. With retransmissions, the decision is at
+    /// its transmission ([`Impairments::repeat`]).
     pub(crate) fn will_lose(&mut self, now: Time) -> bool {
         self.again.is_none() && self.loss.as_mut().is_some_and(|loss| loss.drops(now))
     }
@@ -41,8 +41,8 @@ impl Impairments {
         lost
     }
 
-    /// How long a packet that is on the wire until `ended`, and was accepted at `now`, takes to the far end, and whether it is lost; `None`:
-    /// nothing is sent again here.
+    /// The delay to the far end of a packet accepted at `now` whose transmission ends at `ended`, and whether
+    /// it is lost. `None`: no retransmissions.
     fn repeat(&mut self, now: Time, ended: Time) -> Option<(Duration, bool)> {
         let (again, loss) = (self.again.as_mut()?, self.loss.as_mut()?);
         let failed = (0..=again.most).take_while(|_| loss.drops(now)).count() as u32;
@@ -57,7 +57,7 @@ impl Impairments {
 /// Retransmission by the link itself, in order (RLC in acknowledged mode).
 #[derive(Debug)]
 pub struct Again {
-    /// How often at most.
+    /// Maximum number of retransmissions.
     pub most: u32,
     /// How much later each time.
     pub delay: Duration,
@@ -67,7 +67,7 @@ pub struct Again {
     pub last: Time,
 }
 
-/// Loss on the way over a link.
+/// Loss on a link.
 #[derive(Debug)]
 pub struct Loss {
     /// Which of the accepted packets.

@@ -1,13 +1,12 @@
-//! A link: a queue served at a rate, then a delay. [`Link::offer`] is its only entrance.
+//! A link: a queue served at a rate, then a delay. [`Link::offer`] is its only input.
 //!
 //! ```text
 //! offer: due decisions → queue → transmitter → delay, impairments → far end
 //! ```
 //!
-//! A link serves lazily. A decision depends only on what came before it, so all that are due are made before the next arrival,
-//! before a probe, or by [`Link::deadline`]. A FIFO that decides on arrival leaves nothing to decide.
-//!
-//! Sans I/O: the instant and everything around the link ([`Surroundings`]) are arguments. Not here: routes, flows, the event loop.
+//! A link is lazy: a decision depends only on earlier events. All due decisions are made before the next
+//! arrival, before a probe, or by [`Link::deadline`]. Instant and surroundings ([`Surroundings`]) are
+//! arguments.
 
 pub mod counters;
 mod fifo;

@@ -6,7 +6,7 @@ use evenflow_queue::{FlowTable, Queued, Setting};
 use crate::counters::{ClassCounters, Lengths, PortCounters, SideCounters, Window};
 use crate::{Fifo, Scheduled};
 
-/// What a link is surrounded by: the flow table, the far end, and probes.
+/// The surroundings of a link: the flow table, the far end, and probes.
 pub trait Surroundings: FlowTable {
     /// Whether decisions and marks must be reported.
     fn watches(&self) -> bool;
@@ -39,7 +39,7 @@ pub trait Surroundings: FlowTable {
     fn deliver(&mut self, packet: &Packet, arrival: Time);
 }
 
-/// What a link counts for: the counters that all copies of it share, and the window.
+/// The counters that all copies of a link share, and the window.
 #[derive(Debug)]
 pub struct Account<'a> {
     /// Of all copies in this direction.
@@ -97,7 +97,7 @@ pub struct Wire {
     pub byte_time: Fine,
     /// Propagation delay; with jitter or retransmission, that of the last packet.
     pub delay: Duration,
-    /// What this copy counted.
+    /// Counters of this copy.
     pub counters: PortCounters,
 }
 
@@ -181,7 +181,7 @@ pub enum Queue {
 pub struct Link {
     /// The transmitter and the line.
     pub wire: Wire,
-    /// What holds packets back.
+    /// The queue.
     pub queue: Queue,
 }
 
@@ -364,7 +364,7 @@ impl Link {
         }
     }
 
-    /// Whether packets have delays of their own.
+    /// Whether packets have different delays.
     pub fn varies(&self) -> bool {
         match &self.queue {
             Queue::Open => false,

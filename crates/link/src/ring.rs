@@ -1,7 +1,7 @@
-//! A ring of things in line: what `VecDeque` is, for small copyable items on the path of every packet.
+//! A ring buffer like `VecDeque`, for small copyable items on the path of every packet.
 //!
-//! Places are a power of two, so that the next one is found with a mask instead of a comparison: three lanes and a queue a packet
-//! make that 3 % of its instructions (benches/README.md).
+//! Its capacity is a power of two, so that an index needs a mask instead of a comparison. This saves 3 % of a
+//! packet's instructions (benches/README.md).
 
 use evenflow_base::heap::doubling;
 

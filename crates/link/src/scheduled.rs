@@ -18,7 +18,7 @@ pub struct Scheduled {
     pub qdisc: Qdisc,
     /// Loss and delay at random.
     impairments: Impairments,
-    /// Packets have delays of their own.
+    /// Packets have different delays.
     pub(crate) varies: bool,
     /// Time spent at each queue length.
     pub(crate) lengths: Option<Lengths>,
@@ -32,11 +32,11 @@ pub struct Scheduled {
     due: Time,
     /// Packets dropped after they had been accepted, until they are counted.
     dropped: Vec<Dropped>,
-    /// What the scheduler had counted when the window opened.
+    /// Counters of the scheduler at the start of the window.
     pub opened: Opened,
 }
 
-/// What a scheduler had counted at some time.
+/// Counters of a scheduler at some time.
 #[derive(Debug, Default)]
 pub struct Opened {
     /// Of one that hashes flows.

@@ -99,7 +99,7 @@ impl Scenario {
     }
 }
 
-/// What a run gives: JSON and columns.
+/// The result of a run: JSON and columns.
 #[pyclass(frozen, module = "evenflow._core")]
 struct Record {
     outcome: Outcome,
@@ -149,14 +149,15 @@ fn thread_cpu_seconds(py: Python<'_>) -> PyResult<f64> {
 #[pyfunction]
 #[pyo3(signature = (scenario, seed, memory = None))]
 fn run(py: Python<'_>, scenario: &Scenario, seed: u64, memory: Option<u64>) -> PyResult<Record> {
-    #[expect(clippy::disallowed_methods, reason = "what a run took is provenance, outside the record")]
+    #[expect(clippy::disallowed_methods, reason = "the cost of a run is provenance, outside the record")]
     let (started, cpu_before) = (Instant::now(), thread_cpu_seconds(py)?);
     let options = Options { clock: Some(&CLOCK), memory, ..Options::default() };
     CLOCK.store(0, Ordering::Relaxed);
     let result = py.detach(|| {
         let (result, remains) = evenflow_sim::attempt(&scenario.inner, seed, options, &STOP);
         if let Err(RunError::Interrupted) = result {
-            // Who stops a run does not wait for its millions of flows to be freed. Without a thread they are freed here.
+            // Freeing millions of flows must not delay an interrupted caller. Without a thread it happens
+            // here.
             drop(std::thread::Builder::new().spawn(|| drop(remains)));
         }
         result
@@ -231,7 +232,7 @@ fn json_schema() -> String {
     evenflow_scenario::json_schema()
 }
 
-/// What tunnels do to the ECN field, as JSON.
+/// The ECN tables of tunnels as JSON.
 #[pyfunction]
 fn tunnel_table() -> String {
     tunnels::table().to_string()

@@ -1,4 +1,4 @@
-//! What a marker does with the packets it picks (RFC 3168 section 5).
+//! Actions of a marker on the packets it picks (RFC 3168 section 5).
 
 use evenflow_base::params::Key;
 use evenflow_base::schema::{Fallback, Param, Range, Values};
@@ -7,7 +7,7 @@ use evenflow_base::{Ecn, Packet};
 use crate::{Reason, Verdict};
 
 words! {
-    /// What happens to a picked packet.
+    /// The action on a picked packet.
     pub enum Action {
         /// It is dropped.
         Drop = "drop",
@@ -50,8 +50,8 @@ pub fn mark(packet: &mut Packet) -> bool {
     capable
 }
 
-/// The same in a queue that knows re-ECN, for which a credit is ECN-capable too. It becomes negative: RE stays 1, for nobody but its sender
-/// writes that (draft-briscoe-conex-re-ecn-tcp-04 section 5.3).
+/// Like [`mark`] in a queue that knows re-ECN, for which a credit is ECN-capable too. The packet becomes
+/// negative: RE stays 1, because only the sender writes it (draft-briscoe-conex-re-ecn-tcp-04 section 5.3).
 #[inline]
 pub fn mark_re_ecn(packet: &mut Packet) -> bool {
     let after = packet.codepoint().marked(true);
@@ -69,10 +69,11 @@ pub const ACTION: Param = Param {
     ty: Action::TYPE,
     default: Fallback::Text("mark-everything"),
     range: Range::ANY,
-    source: "our choice: these are markers; a dropped SYN would be an artefact",
-    doc: "What happens to a picked packet. `drop`: dropped. `mark`: marked if ECN-capable, else dropped. `mark-everything`: marked if \
-          ECN-capable, else accepted. `mark-re-ecn`: marked if ECN-capable or a re-ECN credit (FNE), else dropped; only where credits are \
-          rate-limited (draft-briscoe-conex-re-ecn-tcp-04 section 5.3).",
+    source: "our choice: these rules mark; dropping a SYN would be an artefact",
+    doc: "Action on a picked packet. `drop`: drop. `mark`: mark if ECN-capable, else drop. \
+          `mark-everything`: mark if ECN-capable, else accept. `mark-re-ecn`: mark if ECN-capable or a \
+          re-ECN credit (FNE), else drop; use it only where credits are rate-limited \
+          (draft-briscoe-conex-re-ecn-tcp-04 section 5.3).",
 };
 
 #[cfg(test)]

@@ -1,13 +1,12 @@
-//! Activity AQM: drops what is more active than most, the earlier the more so (Menth and Zeitler 2018, section III-C,
-//! equation 10).
+//! Activity AQM: drops packets of active users early (Menth and Zeitler 2018, section III-C, equation 10).
 //!
-//! Packets carry an activity in their label. The rule keeps one average, of the activities it accepted, and accepts a
-//! packet while the queue is shorter than a threshold that falls with the packet's activity above that average.
-//! No randomness, no state per user. The delay form replaces queue lengths by expected delays (section III-C2, last
-//! sentence). Not here: the meter (a stage), and the probabilistic AQM of the earlier ABC.
+//! A meter writes an activity into each packet. The rule averages the activities that it accepts. A packet is
+//! accepted while the queue is shorter than its threshold, which falls with activity above the average. The
+//! rule needs no randomness and no state per user. The delay form uses expected delays instead of queue
+//! lengths (section III-C2). Not modelled: the probabilistic AQM of the earlier ABC.
 //!
-//! Set up: `q_base` some packets below the limit, so that the buffer never overflows; `q_min` about half of it,
-//! so that a short queue never drops; `gamma` about `q_base` (section IV-F).
+//! Settings (section IV-F): `q_base` some packets below the limit, `q_min` about half the limit, `gamma`
+//! about `q_base`.
 
 use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Value, Values};
 use evenflow_base::{Duration, Packet, Stream, Time};
@@ -69,7 +68,7 @@ impl Params {
         for (key, value) in all {
             if is_time(value) != in_time {
                 problems
-                    .push((key.name, "q_min, q_base and gamma must all be packets or all be times".into()));
+                    .push((key.name, "q_min, q_base and gamma must have one unit: packets or time".into()));
             }
         }
         let p = Params {
@@ -88,14 +87,12 @@ impl Params {
             // With Q = 0 and a threshold of 0 everything is dropped, and the average only moves on acceptance.
             problems.push((
                 "q_min",
-                "must be at least 1 packet: with less the queue can lock up for ever (an empty queue is not shorter \
-                 than a threshold of 0, and the average moves only when a packet is accepted)"
+                "must be at least 1 packet; with less, an empty queue can drop all packets indefinitely"
                     .into(),
             ));
         }
         if p.measure_rate && !in_time {
-            problems
-                .push(("rate_estimate", "has a meaning only where q_min, q_base and gamma are times".into()));
+            problems.push(("rate_estimate", "is only for q_min, q_base and gamma in units of time".into()));
         }
         if problems.is_empty() { Ok(p) } else { Err(problems) }
     }
@@ -196,18 +193,18 @@ params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Debug)]
     pub struct Given {
-        /// Below this queue length nothing is dropped.
+        /// Queue length below which no packet is dropped.
         q_min: Value = PacketsOrDuration, Text("12 packets"), Range::NOT_NEGATIVE => source: PAPER;
         /// Threshold for a packet of average activity.
         q_base: Value = PacketsOrDuration, Text("20 packets"), Range::POSITIVE => source: PAPER;
-        /// How much the threshold falls per unit of activity above the average.
+        /// Decrease of the threshold per unit of activity above the average.
         gamma: Value = PacketsOrDuration, Text("16 packets"), Range::NOT_NEGATIVE => source: PAPER;
-        /// Memory of the activity averager (M_AA).
+        /// Memory of the moving average of activities (M_AA).
         memory: Duration = Duration, Text("0.3 s"), Range::POSITIVE => source: PAPER;
-        /// Which packets enter the average; "received" is the earlier design, whose fault it shows.
+        /// Packets that enter the average: those accepted, or those received as in the earlier design.
         average_over: Over = Over::TYPE, Text("accepted") => source: "Menth and Zeitler 2018, section III-C3";
-        /// Delay form only: divide the backlog by the link's rate, or by the rate of departures measured over 0.1
-        /// s of memory while the link is busy.
+        /// Rate that turns a backlog into a delay: the link's rate, or the departure rate measured while the
+        /// link is busy with 0.1 s of memory. For the delay form only.
         rate_estimate: RateEstimate = RateEstimate::TYPE, Text("link")
             => source: "our choice: the paper leaves the estimate open";
     }
@@ -218,25 +215,35 @@ pub static TABLE: Mechanism = Mechanism {
     kind: "activity-aqm",
     room: Room::Queue,
     traits: Mechanism::PLAIN,
-    title: "Activity AQM of activity-based congestion management (ABC)",
-    doc: "Drops a packet when the queue is not shorter than max(q_min, q_base - gamma * (A - A_avg)), where A is the \
-          activity a meter wrote into the packet and A_avg a moving average of the activities accepted.",
+    title: "Activity AQM of ABC",
+    example: r#"groups.users.path = ["meter", "bottleneck"]
+stages.meter = { kind = "activity-meter", per = "user" }
+
+[links.bottleneck.queue]
+kind = "activity-aqm"
+limit = "24 packets"
+q_base = "20 packets""#,
+    doc: "Drops a packet when the queue is at least max(q_min, q_base - gamma * (A - A_avg)). A is the \
+          activity in the packet, written by a meter. A_avg is the moving average of accepted activities.",
     source: "Menth and Zeitler 2018, section III-C, equations 6 to 10",
     params: Given::PARAMS,
     observables: &[
-        Observable { name: "threshold", unit: "packets or s", doc: "Threshold applied to the last packet." },
+        Observable { name: "threshold", unit: "packets or s", doc: "Threshold of the last packet." },
         Observable { name: "average", unit: "1", doc: "Moving average of accepted activities." },
     ],
     counters: &[
         Counter { name: "limit", doc: "The queue was full." },
-        Counter { name: "activity", doc: "The queue was not shorter than the packet's threshold." },
+        Counter { name: "activity", doc: "The queue was at least as long as the packet's threshold." },
     ],
     deviations: &[
         Deviation {
-            what: "A drop at a full buffer counts as `limit` even where the threshold was reached too.",
-            why: "The paper does not say; the order matters for its Fig. 10c only.",
+            what: "A drop at a full buffer counts as `limit`, also if the packet exceeded its threshold.",
+            why: "The paper does not define this; it affects Fig. 10c only.",
         },
-        Deviation { what: "q_min below one packet is refused.", why: "The queue can then lock up for ever." },
+        Deviation {
+            what: "q_min below one packet is an error.",
+            why: "An empty queue could then drop all packets indefinitely.",
+        },
     ],
 };
 

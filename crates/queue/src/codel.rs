@@ -1,14 +1,14 @@
-//! CoDel, controlled delay: drops at the head of the queue once packets have waited longer than a target for a whole
-//! interval, ever more often until they no longer do (RFC 8289).
+//! CoDel, controlled delay (RFC 8289): drops at the head of the queue when the sojourn time exceeds a target
+//! for a whole interval. Drops become more frequent until the sojourn time falls below the target.
 //!
-//! It decides when a packet would leave. [`State::head`] is section 5.5's pseudo-code taken
-//! apart at its calls of `dodequeue`: each head is shown to it in turn, and after a drop the next one, until it lets one go or
-//! [`State::emptied`] says that there is none. A test holds both against each other.
+//! [`State::head`] is the pseudo-code of section 5.5, split at its calls of `dodequeue`. It judges one head
+//! packet at a time, until it accepts one or [`State::emptied`] ends the departure. A test compares both
+//! forms.
 //!
-//! Marking: the pseudo-code only drops. As in Linux, a mark counts as a drop and the marked packet is sent. Not here:
-//! Linux's integer approximation of the square root; the queues of FQ-CoDel, see [`crate::fq_codel`].
+//! A mark counts as a drop and the marked packet is sent, as in Linux. Not modelled: Linux's integer square
+//! root.
 //!
-//! Set up: the interval as long as the round trips of most users, the target 5 to 10 % of it (sections 4.2 and 4.3).
+//! Settings (sections 4.2, 4.3): an interval as long as most round trips, a target of 5 to 10 % of it.
 
 use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
 use evenflow_base::{Duration, Packet, Reason, Stream, Time, Verdict};
@@ -23,14 +23,14 @@ params! {
     pub struct Params {
         /// Acceptable queueing delay.
         target: Duration = Duration, Text("5 ms"), Range::POSITIVE => source: "RFC 8289 section 4.3";
-        /// Time above the target before the first drop, and the first interval between drops.
+        /// Time above the target before the first drop; also the first interval between drops.
         interval: Duration = Duration, Text("100 ms"), Range::at_least(1e-6) => source: "RFC 8289 section 4.2";
-        /// No drop while at most this waits behind the packet.
+        /// No drop while the backlog behind the packet is at most this.
         max_packet: u64 = Bytes, Text("1500 B"), Range::PACKET_SIZE
             => source: "RFC 8289 section 5.3: the interface's MTU";
         /// Mark ECN-capable packets instead of dropping them.
         ecn: bool = Flag, Text("true") => source: "RFC 8290 section 5.2.6; RFC 3168 section 5";
-        /// Mark every ECN-capable packet that waited longer, whatever `ecn` is.
+        /// Mark every ECN-capable packet with a longer queueing delay, also with `ecn = false`.
         ce_threshold: Option<Duration> = Duration, Absent("off"), Range::NOT_NEGATIVE
             => source: "RFC 8290 section 5.2.7";
     }
@@ -63,8 +63,8 @@ pub fn control_law(t: Time, interval: Duration, count: u64) -> Time {
     t + Duration::from_seconds(interval.seconds() / (count as f64).sqrt())
 }
 
-/// With which count a drop state begins, where the last one began with `lastcount`, ended with `count` and would have
-/// dropped again at `drop_next` (RFC 8289 section 5.5, `dequeue`).
+/// The count at the start of a drop state (RFC 8289 section 5.5, `dequeue`). The last state began with
+/// `lastcount`, ended with `count` and would have dropped next at `drop_next`.
 #[inline]
 pub fn first_count(count: u64, lastcount: u64, now: Time, drop_next: Time, interval: Duration) -> u64 {
     let delta = count - lastcount;
@@ -73,7 +73,7 @@ pub fn first_count(count: u64, lastcount: u64, now: Time, drop_next: Time, inter
     if delta > 1 && recently { delta } else { 1 }
 }
 
-/// What became of the head before, within one departure.
+/// The verdict on the previous head of this departure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Before {
     /// It left, or there was none: this is the first head that is looked at.
@@ -85,7 +85,7 @@ enum Before {
     Entered,
 }
 
-/// What it remembers: the variables of RFC 8289 section 5.2.
+/// State variables of RFC 8289 section 5.2.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct State {
     /// When the sojourn time will have been above the target for an interval; absent: it is below.
@@ -198,7 +198,7 @@ impl State {
 pub struct Codel {
     /// Its configuration.
     pub params: Params,
-    /// What it remembers.
+    /// The control state.
     pub state: State,
 }
 
@@ -244,8 +244,8 @@ impl Rule for Codel {
 
 /// How it marks, where its document only drops.
 pub const MARKING: Deviation = Deviation {
-    what: "A mark counts as a drop and is followed by the same gap; the marked packet leaves, and no other is looked at.",
-    why: "The pseudo-code of RFC 8289 only drops. So it is in Linux.",
+    what: "A mark counts as a drop: the next one is due after the same gap. The marked packet is sent.",
+    why: "RFC 8289's pseudo-code only drops. Linux does the same.",
 };
 
 /// Its table.
@@ -254,30 +254,36 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Queue,
     traits: Traits { drops_at_departure: true, ..Mechanism::PLAIN },
     title: "Controlled delay (CoDel)",
-    doc: "Drops or marks at the head of the queue: once packets have waited longer than the target for a whole interval, then \
-          again after interval / sqrt(2), interval / sqrt(3), and so on, until one has waited less.",
+    example: r#"[links.bottleneck.queue]
+kind = "codel"
+limit = "1000 packets"
+target = "5 ms"
+interval = "100 ms""#,
+    doc: "Drops or marks at the head of the queue when the queueing delay exceeds the target for a whole \
+          interval. The next drops follow after interval / sqrt(2), interval / sqrt(3), and so on. They end \
+          with the first packet below the target.",
     source: "RFC 8289",
     params: Params::PARAMS,
     observables: &[
         Observable {
             name: "sojourn",
             unit: "s",
-            doc: "How long the last packet that was looked at had waited.",
+            doc: "Queueing delay of the last packet that CoDel judged.",
         },
-        Observable { name: "dropping", unit: "1", doc: "Whether in drop state: 0 or 1." },
+        Observable { name: "dropping", unit: "1", doc: "1 in drop state, else 0." },
         Observable {
             name: "count",
             unit: "1",
-            doc: "Drops and marks of this drop state or the last, and what it began with.",
+            doc: "Drops and marks in this drop state or the last one, including its initial count.",
         },
     ],
     counters: &[
         Counter { name: "limit", doc: "The queue was full." },
         Counter {
             name: "codel",
-            doc: "Packets had waited longer than the target for an interval, and a drop was due.",
+            doc: "The queueing delay was above the target for an interval, and a drop was due.",
         },
-        Counter { name: "ce_threshold", doc: "Marked because it had waited longer than ce_threshold." },
+        Counter { name: "ce_threshold", doc: "Marked: the packet's queueing delay exceeded ce_threshold." },
     ],
     deviations: &[MARKING],
 };

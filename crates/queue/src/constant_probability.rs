@@ -1,7 +1,6 @@
-//! Constant-probability marking: every packet with the same probability, whatever the queue.
-//!
-//! No mechanism for a network but one for experiments: it opens the loop, so that a control's response to a known share of
-//! marks can be measured (Siris et al., Computer Communications 2002, figure 1). Random *loss* is a link's, not a queue's.
+//! Constant-probability marking, for experiments with an open loop: it measures a control's response to a
+//! known marking probability (Siris et al., Computer Communications 2002, figure 1). Random loss belongs to
+//! the link instead.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +18,7 @@ pub struct Params {
     pub probability: f64,
     /// That of each traffic class, by its number, where they differ.
     pub by_class: Option<Box<[f64]>>,
-    /// What becomes of picked packets.
+    /// The action on picked packets.
     pub action: Action,
 }
 
@@ -82,10 +81,10 @@ params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Debug)]
     pub struct Given {
-        /// Of each packet, independently.
+        /// Probability for each packet, independent of the others.
         probability: f64 = Number, Required, Range::between(0.0, 1.0) => source: "";
-        /// That of each traffic class that crosses the link.
-        class_probability: Option<BTreeMap<String, f64>> = NumberPerClass, Absent("the same for all"), Range::between(0.0, 1.0)
+        /// Probability for each traffic class that crosses the link.
+        class_probability: Option<BTreeMap<String, f64>> = NumberPerClass, Absent("probability, for every class"), Range::between(0.0, 1.0)
             => source: "Zhang et al. 2011 section V.B";
         /// See [`ACTION`].
         action: Action = ACTION;
@@ -98,14 +97,18 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Queue,
     traits: Mechanism::PLAIN,
     title: "Constant-probability marking",
-    doc: "Picks every packet with the same probability, whatever the queue: for experiments in which the share of marks is \
-          to be known.",
+    example: r#"[links.bottleneck.queue]
+kind = "constant-probability"
+probability = 0.01
+action = "drop""#,
+    doc: "Marks or drops each packet with a constant probability, whatever the queue length. Use it for \
+          experiments that need a known marking probability.",
     source: "Siris et al., Computer Communications 2002, figure 1",
     params: Given::PARAMS,
     observables: &[],
     counters: &[
         Counter { name: "limit", doc: "The queue was full." },
-        Counter { name: "constant", doc: "The draw said so." },
+        Counter { name: "constant", doc: "Picked at random." },
     ],
     deviations: &[],
 };

@@ -13,7 +13,7 @@ use crate::{LinkFacts, Occupancy, Reason, Rule, Verdict};
 
 /// Overflows that may lower α in one window: 0.99^29 is about 0.75, the cap of 25 %.
 const OVERFLOW_BUDGET: i32 = 29;
-/// What one overflow leaves of α.
+/// Factor on α at a buffer overflow.
 const OVERFLOW_FACTOR: f64 = 0.99;
 
 words! {
@@ -48,7 +48,7 @@ impl Params {
     pub fn new(values: &Values, rate: Option<Rate>) -> Result<Params, Vec<Problem>> {
         let given = Given::read(values);
         let Some(capacity) = given.capacity.or(rate) else {
-            return Err(vec![("capacity", "must be given: the link has no rate".into())]);
+            return Err(vec![("capacity", "is required: the link has no rate".into())]);
         };
         Ok(Params {
             capacity: capacity.0,
@@ -268,18 +268,18 @@ params! {
         /// Window of the fair-rate estimate (K_c).
         interval: Duration = Duration, Text("100 ms"), Range::POSITIVE
             => source: "Menth and Zeitler 2018, section V-A";
-        /// The link capacity it assumes.
+        /// Assumed link capacity.
         capacity: Option<Rate> = Rate, Absent("the link's rate at the start"), Range::POSITIVE
             => source: "Stoica, Shenker, Zhang 1998";
-        /// Below this queue length the link is not congested (second amendment).
+        /// Queue length below which the link counts as uncongested (second amendment).
         q_threshold: f64 = Packets, Text("12 packets"), Range::NOT_NEGATIVE
-            => source: "Stoica, Shenker, Zhang 2003: half the buffer, which here holds 24 packets";
-        /// Below this queue length no packet is dropped at random.
+            => source: "Stoica, Shenker, Zhang 2003: half the buffer (24 packets in Menth and Zeitler 2018)";
+        /// Queue length below which no packet is dropped at random.
         q_min: f64 = Packets, Text("0 packets"), Range::NOT_NEGATIVE
             => source: "Menth and Zeitler 2018, section V-E1";
-        /// Which description of the algorithm is followed.
+        /// Form of the algorithm: the authors' ns-2 program, or the paper.
         form: Form = Form::TYPE, Text("ns2")
-            => source: "Menth and Zeitler 2018, section V-A: they ported the authors' ns-2 program";
+            => source: "Menth and Zeitler 2018, section V-A: ported from the authors' ns-2 program";
     }
 }
 
@@ -288,30 +288,33 @@ pub static TABLE: Mechanism = Mechanism {
     kind: "csfq",
     room: Room::Queue,
     traits: Mechanism::PLAIN,
-    title: "Core-stateless fair queueing",
-    doc: "Drops a packet with probability max(0, 1 - alpha / label), where the label is the rate of its aggregate as \
-          measured at the edge and alpha the fair rate that this link estimates.",
+    title: "Core-stateless fair queueing (CSFQ)",
+    example: r#"groups.users.path = ["edge", "bottleneck"]
+stages.edge = { kind = "csfq-edge", per = "user" }
+
+[links.bottleneck.queue]
+kind = "csfq"
+limit = "24 packets""#,
+    doc: "Drops a packet with probability max(0, 1 - alpha / label). The label is the rate of its aggregate, \
+          measured at the edge. Alpha is the fair rate that this link estimates.",
     source: "Stoica, Shenker, Zhang, SIGCOMM 1998 and IEEE/ACM ToN 2003; parameters: Menth and Zeitler 2018, section V-A",
     params: Given::PARAMS,
     observables: &[
-        Observable { name: "alpha", unit: "bit/s", doc: "Estimated fair rate; 0 drops nothing (ns-2 form)." },
-        Observable { name: "arrival_rate", unit: "bit/s", doc: "Estimated rate of arrivals." },
         Observable {
-            name: "accepted_rate",
+            name: "alpha",
             unit: "bit/s",
-            doc: "Estimated rate of packets that passed the toss.",
+            doc: "Estimated fair rate; 0 means no drops (ns-2 form).",
         },
+        Observable { name: "arrival_rate", unit: "bit/s", doc: "Estimated arrival rate." },
+        Observable { name: "accepted_rate", unit: "bit/s", doc: "Estimated rate of accepted packets." },
     ],
     counters: &[
         Counter { name: "limit", doc: "The queue was full." },
-        Counter {
-            name: "csfq",
-            doc: "Dropped with the probability by which the label exceeds the fair rate.",
-        },
+        Counter { name: "csfq", doc: "The label exceeded the fair rate; dropped at random." },
     ],
     deviations: &[Deviation {
-        what: "The queue threshold is half the buffer, the public ns-2 program's default a quarter.",
-        why: "The papers use half; with a quarter of 24 packets the link idles more.",
+        what: "q_threshold is half the buffer. The public ns-2 program has a quarter.",
+        why: "The papers use half. With a quarter of 24 packets the link idles more.",
     }],
 };
 

@@ -1,9 +1,9 @@
-//! Drop preference: when the queue grows, packets go in the order in which re-ECN can do without them.
+//! Drop preference of re-ECN for queues under overload or attack (draft-briscoe-conex-re-ecn-tcp-04 section
+//! 5.3).
 //!
-//! draft-briscoe-conex-re-ecn-tcp-04 section 5.3, for queues that are overloaded or under attack: what is not ECN-capable first, then what is ECN-capable
-//! and not re-ECN, then packets that declare nothing, then credit, and those that declare congestion last. The draft gives the order alone; here
-//! each preference has a length of its own from which it is dropped (partial buffer sharing). It marks nothing. Not here: who declares
-//! ([`evenflow_base::Codepoint::drop_preference`] is the order), two priorities in time (the scheduler `strict` and a policer that gives a class).
+//! The draft gives the order of preferences only. Each preference has its own queue length above which it is
+//! dropped (partial buffer sharing). [`evenflow_base::Codepoint::drop_preference`] has the order. The rule
+//! never marks.
 
 use evenflow_base::schema::{Counter, Deviation, Mechanism, Problem, Room, Values};
 use evenflow_base::{Packet, Reason, Stream, Time, Verdict};
@@ -17,9 +17,10 @@ params! {
     /// The rule, which has no state.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct DropPreference {
-        /// A packet of preference k, 1 to 4, is dropped once k times so many packets wait.
+        /// Queue length per preference: packets of preference k (1 to 4) are dropped once the queue reaches k
+        /// times this.
         step: f64 = Packets, Text("10 packets"), Range::POSITIVE
-            => source: "our choice; the draft gives the order alone";
+            => source: "our choice; the draft gives only the order";
     }
 }
 
@@ -49,8 +50,13 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Queue,
     traits: Mechanism::PLAIN,
     title: "Drop preference of re-ECN",
-    doc: "Drops arriving packets in the order of re-ECN's drop preference as the queue grows: not ECN-capable, ECN-capable, neutral or marked, credit; what \
-          declares congestion is dropped by the limit alone.",
+    example: r#"[links.bottleneck.queue]
+kind = "drop-preference"
+limit = "100 packets"
+step = "20 packets""#,
+    doc: "Drops arriving packets in the order of re-ECN's drop preference as the queue grows. The order is: \
+          not ECN-capable, ECN-capable, neutral or marked, credit. Packets that declare congestion are \
+          dropped only at the limit.",
     source: "draft-briscoe-conex-re-ecn-tcp-04 section 5.3; Zhang et al. 2011 section III.B, step 5",
     params: DropPreference::PARAMS,
     observables: &[],
@@ -59,8 +65,8 @@ pub static TABLE: Mechanism = Mechanism {
         Counter { name: "early", doc: "The queue was too long for the packet's drop preference." },
     ],
     deviations: &[Deviation {
-        what: "What waits stays: a packet is never pushed out by one of a higher preference.",
-        why: "The draft leaves it open. Lengths of their own keep room for those that come last.",
+        what: "A queued packet is never pushed out by one of a higher preference.",
+        why: "The draft leaves this open. Separate thresholds reserve space for higher preferences.",
     }],
 };
 

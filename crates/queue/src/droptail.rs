@@ -39,7 +39,10 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Queue,
     traits: Mechanism::PLAIN,
     title: "Drop-tail",
-    doc: "Accepts every packet while the limit leaves room. Without a limit it never drops.",
+    example: r#"[links.bottleneck.queue]
+kind = "droptail"
+limit = "50 packets""#,
+    doc: "Accepts packets up to the limit and drops the rest. Without a limit it never drops.",
     source: "RFC 7567 section 2",
     params: &[],
     observables: &[],

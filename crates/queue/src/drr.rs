@@ -156,10 +156,11 @@ params! {
     pub struct Given {
         /// See [`PER`].
         per: Per = Param { default: Text("user"), ..PER };
-        /// Bytes per turn for weight 1.
+        /// Bytes per round for weight 1.
         quantum: f64 = Bytes, Text("1500 B"), Range::FROM_ONE
-            => source: "Shreedhar and Varghese 1996, section 3: one packet of largest size keeps the work per packet constant";
-        /// Which packet is dropped when the buffer is full: the last of the longest queue, or the arriving one.
+            => source: "Shreedhar and Varghese 1996, section 3: one maximum-size packet, for constant work \
+                        per packet";
+        /// Packet to drop when the buffer is full: the last of the longest queue, or the arriving one.
         overflow: Overflow = Overflow::TYPE, Text("longest")
             => source: "Shreedhar and Varghese 1996, section 3.2 (buffer stealing)";
     }
@@ -170,12 +171,20 @@ pub static TABLE: Mechanism = Mechanism {
     kind: "drr",
     room: Room::Scheduler,
     traits: Mechanism::PLAIN,
-    title: "Deficit round robin",
-    doc: "Serves queues in turn, each up to its quantum times the weight of its owner, and carries over the rest.",
+    title: "Deficit round robin (DRR)",
+    example: r#"[links.bottleneck.queue.scheduler]
+kind = "drr"
+per = "user"
+quantum = "1500 B""#,
+    doc: "Serves the queues in rounds. Each round adds quantum times weight to a queue's credit; unused \
+          credit carries over while packets wait.",
     source: "Shreedhar and Varghese, IEEE/ACM ToN 1996",
     params: Given::PARAMS,
     observables: &[],
-    counters: &[Counter { name: "pushed_out", doc: "Taken out of the longest queue to make room." }],
+    counters: &[Counter {
+        name: "pushed_out",
+        doc: "Pushed out of the longest queue by an arriving packet.",
+    }],
     deviations: &[],
 };
 

@@ -49,8 +49,10 @@ pub static TABLE: Mechanism = Mechanism {
     kind: "fifo",
     room: Room::Scheduler,
     traits: Mechanism::PLAIN,
-    title: "First in, first out",
-    doc: "One queue, in order of arrival.",
+    title: "First in, first out (FIFO)",
+    example: r#"[links.bottleneck.queue.scheduler]
+kind = "fifo""#,
+    doc: "One queue, served in order of arrival.",
     source: "RFC 7567 section 2",
     params: &[],
     observables: &[],

@@ -1,12 +1,9 @@
-//! FQ-CoDel: flows hashed to queues of their own, served by a deficit round robin that lets new flows go first, each queue
-//! under a CoDel of its own (RFC 8290).
+//! FQ-CoDel (RFC 8290): flows are hashed to queues, each with its own CoDel state. A deficit round robin
+//! serves them and prefers new flows.
 //!
-//! A flow that sends less than a quantum in each round hardly waits; one that builds a queue meets CoDel. When
-//! the buffer is full, the fattest queue loses packets from its head. Not here: classification by anything but the flow
-//! (section 4.1.1), Linux's raising of CoDel's count after such a loss.
-//!
-//! The hash is salted by a number from the link's own stream, so that another seed brings other collisions; the packets of a
-//! flow always meet the same queue.
+//! A full buffer drops a batch from the head of the longest queue. The hash salt comes from the link's random
+//! stream: another seed gives other collisions. Not modelled: other classifiers (section 4.1.1), and Linux's
+//! increase of CoDel's count after such a drop.
 
 use std::collections::VecDeque;
 
@@ -19,7 +16,7 @@ use crate::held::{
     COLLISIONS, Dropped, FlowTable, HashStats, Kind, PUSHED_OUT, Queued, Schedule, Sent, Served,
 };
 
-/// What fills the buffer where the scenario gives no limit (RFC 8290 section 5.2.3), packets.
+/// Default limit in packets (RFC 8290 section 5.2.3).
 pub const LIMIT: f64 = 10_240.0;
 
 params! {
@@ -32,9 +29,9 @@ params! {
         /// Bytes per round.
         quantum: i64 = Bytes, Text("1514 B"), Range::FROM_ONE
             => source: "RFC 8290 section 5.2.4: the MTU and Ethernet's header";
-        /// Most packets that leave at once when the buffer is full; never more than half of their queue.
+        /// Maximum number of packets dropped together when the buffer is full, at most half of their queue.
         drop_batch: usize = Integer, Text("64"), Range::FROM_ONE => source: "RFC 8290 section 4.1";
-        /// Most bytes of all queues together, beside the limit.
+        /// Maximum backlog of all queues in bytes, in addition to the limit.
         memory_limit: Option<u64> = Bytes, Absent("off"), Range::FROM_ONE
             => source: "Linux, tc-fq_codel (32 MiB there)";
     }
@@ -85,13 +82,13 @@ struct Flow {
     deficit: i64,
     list: List,
     codel: codel::State,
-    /// Whose packet came last.
+    /// Key of the last packet.
     key: usize,
 }
 
 impl Flow {
-    /// What CoDel lets go next. What waits behind it is all that waits for the link, `total`, as RFC 8289 section 4.4 asks
-    /// where several queues share one.
+    /// The next packet that CoDel accepts. CoDel's check for a small backlog uses the `total` of all queues
+    /// (RFC 8289 section 4.4).
     fn next(
         &mut self,
         p: &codel::Params,
@@ -123,7 +120,7 @@ pub struct FqCodel {
     /// Bytes of all queues.
     bytes: u64,
     salt: u64,
-    /// What it has counted.
+    /// Counters.
     pub(crate) stats: HashStats,
 }
 
@@ -271,50 +268,58 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Queue,
     traits: Traits { hashes: true, owns_queues: true, default_limit: Some(LIMIT), ..Mechanism::PLAIN },
     title: "Flow queue CoDel (FQ-CoDel)",
-    doc: "Hashes flows to queues, serves these by deficit round robin, new ones first, and has a CoDel of its own for each. It is \
-          rule and scheduler in one. What waits behind a packet (max_packet) is what waits in all queues (RFC 8289 section 4.4). A \
-          full buffer takes packets from the head of the fattest queue. Without a limit, it is 10240 packets (RFC 8290 section \
-          5.2.3).",
+    example: r#"[links.bottleneck.queue]
+kind = "fq-codel"
+flows = 1024
+target = "5 ms"
+interval = "100 ms""#,
+    doc: "Hashes flows to queues and serves them by deficit round robin, new flows first. Each queue has its \
+          own CoDel. FQ-CoDel is rule and scheduler in one. The max_packet check uses the backlog of all \
+          queues (RFC 8289 section 4.4). A full buffer drops from the head of the longest queue. The default \
+          limit is 10240 packets (RFC 8290 section 5.2.3).",
     source: "RFC 8290",
     params: Params::PARAMS,
     observables: &[
         Observable {
             name: "active_queues",
             unit: "1",
-            doc: "Queues that are new or old: packets wait in them, or their turn to be found empty has not come.",
+            doc: "Active queues, new or old: with packets, or empty and not yet removed by the scheduler.",
         },
-        Observable { name: "new_queues", unit: "1", doc: "Of these, the new ones, which go first." },
+        Observable { name: "new_queues", unit: "1", doc: "Active new queues, which are served first." },
         Observable {
             name: "new_flows",
             unit: "1",
-            doc: "How often a packet made a queue a new one (tc: new_flow_count); a counter: its series gives the increase per \
-                  interval.",
+            doc: "Number of times a packet made its queue a new one (tc: new_flow_count). Counter: a series \
+                  shows the increase per interval.",
         },
         COLLISIONS,
         PUSHED_OUT,
     ],
     counters: &[
-        Counter { name: "codel", doc: "CoDel's of one of the queues." },
-        Counter { name: "ce_threshold", doc: "Marked because it had waited longer than ce_threshold." },
-        Counter { name: "pushed_out", doc: "Taken from the head of the fattest queue to make room." },
+        Counter { name: "codel", doc: "Dropped by the CoDel of a queue." },
+        Counter { name: "ce_threshold", doc: "Marked: the packet's queueing delay exceeded ce_threshold." },
+        Counter { name: "pushed_out", doc: "Dropped from the head of the longest queue at a full buffer." },
         Counter {
             name: "limit",
-            doc: "The buffer was full, and the arriving packet the fattest queue by itself.",
+            doc: "The buffer was full, and the arriving packet alone was the longest queue.",
         },
     ],
     deviations: &[
         MARKING,
         Deviation {
-            what: "Credits of zero are used up.",
-            why: "So section 3 says, and Linux does; section 4.2 has \"negative\", and then \"at least a quantum\", which is zero too.",
+            what: "A queue with zero credits loses its turn.",
+            why: "RFC 8290 section 3 and Linux; section 4.2 is inconsistent (\"negative\", then \"at least a \
+                  quantum\").",
         },
         Deviation {
-            what: "The arriving packet of the fattest queue counts with it, but is never among those that leave, unless alone.",
-            why: "It is not in the queue yet; packets leave from the head.",
+            what: "The length of the longest queue includes the arriving packet. That packet is dropped only \
+                   if it is alone.",
+            why: "The packet is not queued yet; drops start at the head.",
         },
         Deviation {
-            what: "A salted hash of 64 bits over the flow's name, not Jenkins' over addresses and ports.",
-            why: "Flows have names here, not addresses; that it is even and salted is all that matters.",
+            what: "The hash is a salted 64-bit hash of the flow's name, not Jenkins' hash of addresses and \
+                   ports.",
+            why: "Flows have names instead of addresses. Only uniformity and salt matter.",
         },
     ],
 };

@@ -23,7 +23,7 @@ pub type Dropped = (Queued, Reason);
 /// A packet that leaves its queue, and why it was marked, if it was marked on its way out.
 pub type Sent = (Queued, Option<Reason>);
 
-/// Whom the queues of a scheduler stand for.
+/// The owners of a scheduler's queues.
 #[derive(Clone, Debug)]
 pub struct Served<'a> {
     /// The link, with all traffic classes.
@@ -38,7 +38,7 @@ pub struct Served<'a> {
     pub draws: &'a Stream,
 }
 
-/// A user, flow or class that has a queue of its own.
+/// A user, flow or class with its own queue.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Owner {
     /// Scales its share.
@@ -47,7 +47,7 @@ pub struct Owner {
     pub each: Option<Arc<Values>>,
 }
 
-/// What is known of a packet beyond itself: its flow's addresses, and the TCP options that it carries.
+/// Facts about a packet outside the packet: its flow's addresses and its TCP options.
 pub trait FlowTable {
     /// Its source and destination hosts.
     fn hosts(&self, packet: &Packet) -> (u32, u32);
@@ -74,22 +74,21 @@ impl FlowTable for () {
     }
 }
 
-/// Who goes next among several queues. All have defaults but what holds packets: see [`crate::fifo`] for the shortest.
+/// A scheduler. Only the methods that store packets have no default; [`crate::fifo`] is the shortest example.
 ///
-/// A packet is placed, then taken or not: between [`Schedule::place`] and [`Schedule::enqueue`] others may be pushed out.
+/// Between [`Schedule::place`] and [`Schedule::enqueue`] other packets may be pushed out.
 pub trait Schedule: std::fmt::Debug + Send {
     /// Takes a packet into queue number `queue`.
     fn enqueue(&mut self, queue: usize, item: Queued);
 
-    /// The packet to send next at `now`. Packets dropped on the way are added to `dropped`. `None` where none waits, or none may
-    /// be sent before [`Schedule::next_event`].
+    /// The packet to send next at `now`; dropped packets are added to `dropped`. `None`: no packet waits, or
+    /// none may leave before [`Schedule::next_event`].
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Sent>;
 
     /// Shows all packets that wait, in no order.
     fn for_each(&self, show: &mut dyn FnMut(&Queued));
 
-    /// The queue of a packet that arrives at `now`, where its link tells it from others by `key`: the key itself, or where it
-    /// is hashed to.
+    /// The queue of a packet with `key`: the key itself or its hash.
     #[inline]
     fn place(&mut self, key: usize, _packet: &Packet, _flows: &dyn FlowTable, _now: Time) -> usize {
         key
@@ -130,8 +129,8 @@ pub trait Schedule: std::fmt::Debug + Send {
         false
     }
 
-    /// Whether it has no room for a packet of `size` bytes bound for `queue` behind the `bytes` that wait, beside the limit of
-    /// the queue that it is part of.
+    /// Whether a limit other than the link's refuses a packet of `size` bytes in `queue`, with `bytes` in the
+    /// backlog.
     fn is_full(&self, _queue: usize, _bytes: u64, _size: u16) -> bool {
         false
     }
@@ -167,7 +166,7 @@ pub trait Schedule: std::fmt::Debug + Send {
         None
     }
 
-    /// What it has counted, if it hashes flows.
+    /// The counters of a scheduler that hashes flows.
     fn hash_stats(&self) -> Option<&HashStats> {
         None
     }
@@ -187,7 +186,7 @@ pub trait Schedule: std::fmt::Debug + Send {
         0
     }
 
-    /// What the nodes of a tree have counted, in the order in which they began to.
+    /// The counters of a tree's nodes, in order of their first packet.
     fn node_counts(&self) -> &[NodeCounts] {
         &[]
     }
@@ -206,14 +205,14 @@ pub trait Kind: Schedule + Sized {
     /// Without packets, from decoded values, for those whom it serves.
     fn build(values: &Values, served: &Served) -> Result<Self, Vec<Problem>>;
 
-    /// Takes over the parameters of `other`, which is as it was built, at `now`. What waits stays, and what has been credited; what
-    /// could never leave any more is added to `dropped`. Whoever owns the transmitter asks anew.
+    /// Takes over the parameters of `other`, a new scheduler, at `now`. The backlog and credits stay. Packets
+    /// that could never leave are added to `dropped`. The caller must then ask for the next packet again.
     fn adopt(&mut self, _other: Self, _now: Time, _dropped: &mut Vec<Dropped>) {}
 
     /// It is in the place of `old`, from which all packets were taken: goes on with its counts.
     fn succeed(&mut self, _old: &Self) {}
 
-    /// What is wrong with several parameters together.
+    /// Errors in the combination of several parameters.
     fn check(_values: &Values) -> Vec<Problem> {
         Vec::new()
     }
@@ -229,15 +228,15 @@ pub trait Kind: Schedule + Sized {
     }
 }
 
-/// What a class of a scheduler can hold in place of packets: a queue discipline with a limit and a rule of its own.
+/// A queue discipline inside a scheduler's class, with its own limit and rule.
 pub trait Nested: std::fmt::Debug + Send {
-    /// What it is made of.
+    /// Its parameters.
     type Params;
 
     /// Without packets, of a class that may send at `rate`; `hash` salts its hashes.
     fn nested(params: &Self::Params, rate: Rate, hash: &Stream) -> Self;
 
-    /// How much may wait from now on is as in `params`; what waits stays.
+    /// Sets the limit from `params`. The backlog stays.
     fn limit(&mut self, params: &Self::Params);
 
     /// Waiting packets.
@@ -249,7 +248,7 @@ pub trait Nested: std::fmt::Debug + Send {
     /// See [`Schedule::place`].
     fn place(&mut self, key: usize, packet: &Packet, flows: &dyn FlowTable, now: Time) -> usize;
 
-    /// Whether what waits leaves no room for a packet of `size` bytes bound for `queue`.
+    /// Whether a packet of `size` bytes does not fit into `queue`.
     fn is_full(&self, queue: usize, size: u16) -> bool;
 
     /// See [`Schedule::admit`].
@@ -274,7 +273,7 @@ pub trait Nested: std::fmt::Debug + Send {
     fn heap_bytes(&self) -> u64;
 }
 
-/// What a scheduler that hashes flows has counted.
+/// Counters of a scheduler that hashes flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HashStats {
     /// Packets that came to where another flow's packet had come last and packets waited.
@@ -315,10 +314,10 @@ impl Tally {
     }
 }
 
-/// What a node of a tree has counted: a class or a leaf of HTB.
+/// Counters of a class or leaf of HTB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeCounts {
-    /// What it, or a leaf below it, has sent.
+    /// Packets sent by it or by a leaf below it.
     pub sent: Tally,
     /// Of that, with its own tokens (`lends`).
     pub lent: Tally,
@@ -354,15 +353,12 @@ pub fn is_counter(name: &str) -> bool {
 pub(crate) const COLLISIONS: Observable = Observable {
     name: "collisions",
     unit: "packets",
-    doc: "Packets that met packets where the last to come had been another flow's; a counter.",
+    doc: "Packets that found packets in their queue when another flow's packet arrived last. Counter.",
 };
 
 /// The observable of that name.
-pub(crate) const PUSHED_OUT: Observable = Observable {
-    name: "pushed_out",
-    unit: "packets",
-    doc: "Packets pushed out of a full buffer; a counter.",
-};
+pub(crate) const PUSHED_OUT: Observable =
+    Observable { name: "pushed_out", unit: "packets", doc: "Packets pushed out of a full buffer. Counter." };
 
 words! {
     /// By what a scheduler sorts packets into queues.
@@ -388,7 +384,7 @@ pub(crate) const PER: Param = Param {
     default: Fallback::Text("class"),
     range: Range::ANY,
     source: "docs/scenarios.md",
-    doc: "By what packets are sorted into queues.",
+    doc: "Key that sorts packets into queues.",
 };
 
 /// The numbers of all packets that a scheduler sends, in its order, where it may send them at once.

@@ -82,7 +82,7 @@ pub fn clash(rule: &Mechanism, scheduler: &Mechanism) -> Option<String> {
     let Traits { shapes, .. } = scheduler.traits;
     (rule.traits.drops_at_departure && shapes).then(|| {
         format!(
-            "{} drops packets that {} has charged for already; give the link the rate instead",
+            "{} drops packets that {} has already charged; set the rate of the link instead",
             rule.kind, scheduler.kind
         )
     })
@@ -104,7 +104,7 @@ pub fn default_limit(mechanism: &Mechanism, values: &Values) -> Option<Value> {
     implied_limit(mechanism.kind, values).or(mechanism.traits.default_limit.map(Value::Packets))
 }
 
-/// What is wrong with several parameters together.
+/// Errors in the combination of several parameters.
 pub fn check(kind: &str, values: &Values) -> Vec<Problem> {
     if let Some(problems) = Scheduler::check(kind, values) {
         return problems;

@@ -1,9 +1,9 @@
-//! Load-based marking: marks with a probability that grows with the measured utilisation of the link, whatever the queue
-//! (Siris et al., Computer Communications 2002, section 4.3).
+//! Load-based marking: the probability grows with the measured utilisation of the link (Siris et al.,
+//! Computer Communications 2002, section 4.3).
 //!
-//! Time is cut into intervals. At the end of each, ρ = bits / (C t_avg), and in the next every packet is marked,
-//! independently, with probability α (ρ - ρ0), cut to 0 and 1; in the first with none. At full load more than α (1 - ρ0)
-//! cannot be asked of it: senders that need more fill the queue, at which this rule does not look.
+//! At the end of each interval, ρ = bits / (C t_avg). In the next interval each packet is marked with
+//! probability α (ρ - ρ0), limited to 0 to 1. The first interval marks none. The probability is at most α (1
+//! - ρ0) at full load; senders that need more marks fill the queue.
 
 use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Values};
 use evenflow_base::{Duration, Packet, Rate, Stream, Time};
@@ -50,7 +50,7 @@ pub struct Params {
     pub departures: bool,
     /// The interval slides on by a tenth of itself instead of its whole.
     pub sliding: bool,
-    /// What becomes of picked packets.
+    /// The action on picked packets.
     pub action: Action,
 }
 
@@ -59,7 +59,7 @@ impl Params {
     pub fn new(values: &Values, rate: Option<Rate>) -> Result<Params, Vec<Problem>> {
         let given = Given::read(values);
         let Some(capacity) = given.capacity.or(rate) else {
-            return Err(vec![("capacity", "must be given: the link has no rate".into())]);
+            return Err(vec![("capacity", "is required: the link has no rate".into())]);
         };
         Ok(Params {
             interval: given.interval,
@@ -187,19 +187,19 @@ params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Copy, Debug)]
     pub struct Given {
-        /// Over which the load is averaged, and for which a probability holds (t_avg).
+        /// Interval over which the load is averaged; the probability changes at its end (t_avg).
         interval: Duration = Duration, Text("0.5 s"), Range::at_least(1e-5) => source: PAPER;
-        /// Load up to which nothing is picked (rho_0).
+        /// Load below which no packet is picked (rho_0).
         target: f64 = Number, Text("0.6"), Range::NOT_NEGATIVE => source: PAPER;
         /// Probability per load above the target (alpha).
         gain: f64 = Number, Text("0.71"), Range::POSITIVE => source: PAPER;
-        /// What makes the load: bytes that arrive, or bytes whose transmission has ended, which cannot exceed 1.
+        /// Bytes that count as load: arrivals, or completed transmissions, whose load cannot exceed 1.
         count: Count = Count::TYPE, Text("arrivals") => source: "Siris et al. 2002, section 4.3, leaves it open";
-        /// One interval after the other, or an interval that slides on by a tenth of itself.
+        /// Consecutive intervals, or one that slides by a tenth of its length.
         window: Window = Window::TYPE, Text("fixed") => source: "Siris et al. 2002, section 4.3, leaves it open";
         /// See [`ACTION`].
         action: Action = ACTION;
-        /// Rate that is a load of 1.
+        /// Rate that corresponds to a load of 1.
         capacity: Option<Rate> = Rate, Absent("the link's rate at the start"), Range::POSITIVE
             => source: "Siris et al. 2002, section 4.3";
     }
@@ -211,26 +211,32 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Queue,
     traits: Mechanism::PLAIN,
     title: "Load-based marking",
-    doc: "Picks every packet with probability gain * (load - target), where the load is the utilisation measured over the \
-          interval before.",
+    example: r#"[links.bottleneck.queue]
+kind = "load-based"
+target = 0.9
+interval = "0.5 s"
+action = "mark""#,
+    doc: "Picks each packet with probability gain * (load - target). The load is the utilisation measured \
+          over the last interval.",
     source: "Siris et al., Computer Communications 2002, section 4.3",
     params: Given::PARAMS,
     observables: &[
         Observable { name: "load", unit: "1", doc: "Load of the last interval." },
-        Observable { name: "probability", unit: "1", doc: "Probability that holds now." },
+        Observable { name: "probability", unit: "1", doc: "Current probability." },
     ],
     counters: &[
         Counter { name: "limit", doc: "The queue was full." },
-        Counter { name: "load", doc: "The load was above the target: picked with the computed probability." },
+        Counter { name: "load", doc: "The load was above the target; picked at random." },
     ],
     deviations: &[
         Deviation {
-            what: "Intervals begin at multiples of their length; what arrives at the very end of one belongs to the next.",
-            why: "The paper does not say.",
+            what: "Intervals start at multiples of their length. An arrival at the end of one belongs to the \
+                   next.",
+            why: "The paper does not define this.",
         },
         Deviation {
             what: "A sliding interval moves in tenths.",
-            why: "A truly sliding one would have to remember every packet of half a second.",
+            why: "A continuous one would need a record of every packet in half a second.",
         },
     ],
 };

@@ -86,16 +86,20 @@ pub static TABLE: Mechanism = Mechanism {
     kind: "medf",
     room: Room::Scheduler,
     traits: Mechanism::PLAIN,
-    title: "Modified earliest deadline first",
-    doc: "Sends the head packet with the smallest arrival time plus offset of its class. A class with a large offset waits \
-          for others but cannot starve.",
+    title: "Modified earliest deadline first (MEDF)",
+    example: r#"[links.bottleneck.queue.scheduler]
+kind = "medf"
+per = "class"
+offsets = { be = "57.6 ms" }"#,
+    doc: "Serves the head packet with the smallest arrival time plus class offset. A class with a large \
+          offset waits for others but cannot starve.",
     source: "Menth and Zeitler 2018, section III-D2",
     params: Given::PARAMS,
     observables: &[],
     counters: &[],
     deviations: &[Deviation {
-        what: "A tie goes to the class with the smaller offset.",
-        why: "The paper does not say.",
+        what: "In a tie the class with the smaller offset goes first.",
+        why: "The paper does not define this.",
     }],
 };
 

@@ -1,13 +1,12 @@
-//! PIE, the proportional integral controller enhanced: drops arriving packets with a probability that is corrected at
-//! regular instants by how far the queueing delay is from its target and how much it has changed (RFC 8033).
+//! PIE, proportional integral controller enhanced (RFC 8033): drops arriving packets with a probability that
+//! a controller updates from the queueing delay.
 //!
-//! The correction is scaled down while the probability is small, so that one pair of gains serves light and heavy
-//! congestion; a burst after a time without congestion is let through. The delay is taken from timestamps, as in the RFC's basic
-//! pseudo-code (appendix A), by the backlog and the link's rate (section 4.3), or by the backlog and an estimate of the rate of
-//! departures (section 5.2). The first and the last must see packets leave.
+//! Updates are scaled down while the probability is small (auto-tuning). A burst after an idle time is
+//! accepted. The delay comes from timestamps (appendix A), from the backlog and the link's rate (section
+//! 4.3), or from the backlog and the measured departure rate (section 5.2).
 //!
-//! Options: marking below a probability (section 5.1), de-randomisation (section 5.4), a cap on the correction (section 5.5).
-//! Not here: turning PIE off while the queue is short (section 5.3), scaling by packet size.
+//! Options: ECN (section 5.1), de-randomisation (section 5.4), a cap on updates (section 5.5). Not modelled:
+//! turning PIE off (section 5.3) and scaling by packet size.
 
 use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Values};
 use evenflow_base::{Duration, Packet, Stream, Time};
@@ -32,41 +31,41 @@ params! {
     /// Its parameters.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Params {
-        /// Queueing delay in equilibrium (QDELAY_REF).
+        /// Target of the queueing delay (QDELAY_REF).
         target: f64 = Duration, Text("15 ms"), Range::POSITIVE => source: "RFC 8033 appendix A";
         /// Time between updates of the probability (T_UPDATE).
         period: Duration = Duration, Text("15 ms"), Range::at_least(1e-6)
             => source: "RFC 8033 appendix A";
-        /// Gain of the distance from the target, 1/s.
+        /// Gain of the distance from the target, in 1/s.
         alpha: f64 = Number, Text("0.125"), Range::NOT_NEGATIVE => source: "RFC 8033 appendix A";
-        /// Gain of the change since the last update, 1/s.
+        /// Gain of the change since the last update, in 1/s.
         beta: f64 = Number, Text("1.25"), Range::NOT_NEGATIVE => source: "RFC 8033 appendix A";
-        /// For how long nothing is dropped early after a time without congestion (MAX_BURST).
+        /// Duration of a burst that is accepted after a time without congestion (MAX_BURST).
         max_burst: Duration = Duration, Text("150 ms"), Range::NOT_NEGATIVE => source: "RFC 8033 appendix A";
-        /// Where no more than twice this waits, nothing is dropped early.
+        /// Mean packet size: no early drop while the backlog is at most twice this.
         mean_packet: u64 = Bytes, Text("1024 B"), Range::PACKET_SIZE
             => source: "RFC 8034 appendix A.1.2 (MEAN_PKTSIZE); RFC 8033 gives no value";
-        /// While the probability is below this, ECN-capable packets are marked instead of dropped; 0: never
+        /// Probability below which ECN-capable packets are marked instead of dropped; 0: never mark
         /// (MAX_ECNTH).
         ecn_threshold: f64 = Number, Text("0.1"), Range::between(0.0, 1.0)
             => source: "RFC 8033 section 5.1";
-        /// How the delay is measured: by the packet that left last; by what waits and the link's rate; by what
-        /// waits and a measured rate of departures.
+        /// Source of the delay: timestamps of departing packets, backlog over the link's rate, or backlog
+        /// over the measured departure rate.
         latency: Latency = Latency::TYPE, Text("timestamps")
             => source: "RFC 8033 appendix A; section 4.3; section 5.2";
-        /// Departures are measured while at least this waits, over as much; its share of 2^16 B is the weight of
-        /// a measurement (DQ_THRESHOLD).
+        /// Minimum backlog for a measurement of the departure rate, and its length in bytes (DQ_THRESHOLD).
+        /// Divided by 65536 B it is the weight of a measurement.
         rate_threshold: u64 = Bytes, Text("16384 B"), Range::between(1.0, 65_536.0)
             => source: "RFC 8033 section 5.2";
-        /// Nothing is dropped before the probabilities since the last drop add up to 0.85, everything once they
-        /// add up to 8.5.
+        /// Spread drops: none until the accumulated probability since the last drop reaches 0.85, always from
+        /// 8.5.
         derandomize: bool = Flag, Text("false") => source: "RFC 8033 section 5.4";
-        /// From a probability of 0.1 on it grows by at most 0.02 an update.
+        /// Limit an update to 0.02 once the probability is at least 0.1.
         cap: bool = Flag, Text("false") => source: "RFC 8033 section 5.5";
     }
 }
 
-/// What a correction is divided by while the probability is `p`: auto-tuning, section 4.2.
+/// Divisor of an update at probability `p` (auto-tuning, section 4.2).
 #[inline]
 pub fn scale(p: f64) -> f64 {
     match p {
@@ -299,45 +298,52 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Queue,
     traits: Mechanism::PLAIN,
     title: "Proportional integral controller enhanced (PIE)",
-    doc: "Drops or marks arriving packets with a probability that every period changes by alpha * (delay - target) + beta * \
-          (delay - delay before), scaled down while it is small.",
+    example: r#"[links.bottleneck.queue]
+kind = "pie"
+limit = "1000 packets"
+target = "15 ms""#,
+    doc: "Drops or marks arriving packets with a probability. Each period adds alpha * (delay - target) + \
+          beta * (delay - previous delay) to it. Updates are scaled down while the probability is small.",
     source: "RFC 8033",
     params: Params::PARAMS,
     observables: &[
-        Observable { name: "probability", unit: "1", doc: "Probability that holds now." },
-        Observable { name: "delay", unit: "s", doc: "Queueing delay as PIE sees it." },
-        Observable { name: "burst_allowance", unit: "s", doc: "For how long nothing is dropped early." },
+        Observable { name: "probability", unit: "1", doc: "Current probability." },
+        Observable { name: "delay", unit: "s", doc: "Queueing delay as PIE measures it." },
+        Observable { name: "burst_allowance", unit: "s", doc: "Remaining duration of the accepted burst." },
         Observable {
             name: "departure_rate",
             unit: "bit/s",
-            doc: "Measured with latency \"departure-rate\"; 0: not yet, or not at all.",
+            doc: "Departure rate measured with latency \"departure-rate\"; 0 before the first measurement.",
         },
     ],
     counters: &[
         Counter { name: "limit", doc: "The queue was full." },
-        Counter { name: "pie", doc: "Picked with the computed probability." },
+        Counter { name: "pie", doc: "Picked at random with the current probability." },
     ],
     deviations: &[
         Deviation {
-            what: "Updates come at multiples of the period since the start of the run.",
-            why: "The RFC's are run by a timer that somebody starts some time.",
+            what: "Updates happen at multiples of the period since the start of the run.",
+            why: "RFC 8033 uses a timer with an arbitrary start.",
         },
         Deviation {
-            what: "With timestamps, the delay is zero once a packet leaves nothing behind it.",
-            why: "The last packet of a burst has waited; without this its delay would count for as long as the link is idle. So \
-                  it is in Linux.",
+            what: "With timestamps, the delay becomes zero when the queue runs empty.",
+            why: "Otherwise the delay of the last packet would count during the whole idle time. Linux does \
+                  the same.",
         },
         Deviation {
-            what: "Only updates without any delay, now and before, let the probability decay, with the options too.",
-            why: "Section 4.2 and appendix A; appendix B has decay below half of the target.",
+            what: "The probability decays only if the present and the previous delay are zero, also with the \
+                   options.",
+            why: "Section 4.2 and appendix A; appendix B decays below half of the target.",
         },
         Deviation {
-            what: "A measurement of departures goes on until enough have left, and the first is the average.",
-            why: "So appendix B has it; section 5.2, as it stands, ends one at each packet that does not complete it.",
+            what: "A measurement of the departure rate lasts until enough bytes have left. The first value \
+                   becomes the average.",
+            why: "Appendix B; the text of section 5.2 would end it at each packet that does not complete it.",
         },
         Deviation {
-            what: "The burst is let through before the probabilities are added up.",
-            why: "The order of appendix A; appendix B, which adds them up first, could drop at once when the burst is over.",
+            what: "The burst allowance is checked before the accumulated probability.",
+            why: "The order of appendix A; with that of appendix B, a drop could follow immediately after \
+                  the burst.",
         },
     ],
 };

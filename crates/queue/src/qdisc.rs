@@ -1,13 +1,12 @@
-//! The queue discipline of a link: an admission rule, a limit, a scheduler, and what joins them.
+//! The queue discipline of a link: admission rule, limit and scheduler.
 //!
 //! ```text
 //! offer: clock → place → rule → push out → hold        next: clock → scheduler → rule → to the wire
 //! ```
 //!
-//! Packets go in with [`Qdisc::offer`] and come out with [`Qdisc::next`], which whoever owns the transmitter calls when it is
-//! free. A discipline knows no wire: a simulated link, a test, Python and real packets use the same object, and a class of HTB
-//! holds one ([`Nested`]). Not here: loss and delay on the wire, and the short cut of a FIFO whose rule decides at arrival, by
-//! which a simulated link needs no event; it shares the [`Gate`].
+//! Packets enter with [`Qdisc::offer`]. The owner of the transmitter calls [`Qdisc::next`] when it is free.
+//! Simulated links, tests, Python, real packets and HTB's classes ([`Nested`]) use the same object. A
+//! simulated FIFO link has a shortcut without events, which shares the [`Gate`].
 
 use evenflow_base::{Packet, Rate, Reason, Share, Stream, Time, Verdict};
 
@@ -21,7 +20,7 @@ use crate::rule::{Occupancy, RESTS_EVERY};
 use crate::scheduler::Scheduler;
 use crate::sfq::Sfq;
 
-/// What decides on arriving packets: the rule, the limit, and what waits behind them.
+/// Admission of packets: rule, limit and backlog.
 #[derive(Clone, Debug)]
 pub struct Gate {
     /// The rule.
@@ -44,13 +43,13 @@ impl Gate {
         Gate { rule, limit, stream, packets: 0, bytes: 0, rate }
     }
 
-    /// What waits, for a rule that asks at any time.
+    /// The backlog as a rule sees it.
     #[inline]
     pub fn occupancy(&self, full: bool, idle_since: Option<Time>) -> Occupancy {
         Occupancy { packets: self.packets, bytes: self.bytes, rate: self.rate, full, idle_since }
     }
 
-    /// Whether a packet of `size` bytes finds no room behind what waits.
+    /// Whether a packet of `size` bytes does not fit into the backlog.
     #[inline]
     pub fn is_full(&self, size: u16) -> bool {
         self.limit.is_full(self.packets, self.bytes, size, self.rate)
@@ -100,22 +99,22 @@ impl Gate {
     }
 }
 
-/// What may be changed while packets wait.
+/// A change during a run.
 #[derive(Debug)]
 pub enum Setting {
     /// The link's rate from now on, which a limit in time and many rules depend on.
     LinkRate(Rate),
-    /// How much may wait. What waits already stays.
+    /// A new limit. The backlog stays.
     Limit(Limit),
-    /// The parameters of the scheduler, in the form of one of the same kind as it was built. What waits stays.
+    /// New parameters of the scheduler, as a scheduler of the same kind. The backlog stays.
     Change(Box<Scheduler<Qdisc>>),
-    /// The scheduler is deleted, and this one made in its place: what waits is dropped.
+    /// A new scheduler. The backlog is dropped.
     Replace(Box<Scheduler<Qdisc>>),
-    /// What the queue of packets with this key gets.
+    /// The share of packets with this key.
     Share(usize, Share),
 }
 
-/// What [`Qdisc::next`] has for the transmitter.
+/// The answer of [`Qdisc::next`] to the transmitter.
 #[derive(Clone, Copy, Debug)]
 pub enum Next {
     /// This packet, and why it was marked, if it was marked on its way out.
@@ -196,7 +195,8 @@ impl Qdisc {
         verdict
     }
 
-    /// The rule decides first, about a queue that has room where somebody else can be pushed out; then room is made.
+    /// The rule decides before a packet is pushed out. It sees a queue with free space if another packet can
+    /// be pushed out.
     fn decide(
         &mut self,
         queue: usize,
@@ -235,8 +235,8 @@ impl Qdisc {
         self.scheduler.introduce(flow, key);
     }
 
-    /// The transmitter is free at `now`: what was on the wire has left it, and the next packet that may leave is given. What is
-    /// dropped on the way is added to `dropped`.
+    /// Ends the transmission at `now` and returns the next packet that may leave. Dropped packets are added
+    /// to `dropped`.
     pub fn next(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Next {
         // A clock that ticks at this instant ticks after everything else that happens at it.
         self.advance(Time(now.0.saturating_sub(1)));
@@ -324,8 +324,8 @@ impl Qdisc {
         self.tick = self.gate.rule.next_tick().min(self.scheduler.next_tick());
     }
 
-    /// Changes a setting at `now`, whatever waits; what must go is added to `dropped`. What may leave can change: if the transmitter
-    /// is free, [`Qdisc::next`] is to be called.
+    /// Changes a setting at `now`; dropped packets are added to `dropped`. If the transmitter is free, call
+    /// [`Qdisc::next`] afterwards.
     pub fn set(&mut self, setting: Setting, now: Time, dropped: &mut Vec<Dropped>) {
         self.advance(Time(now.0.saturating_sub(1)));
         let before = dropped.len();
@@ -342,7 +342,7 @@ impl Qdisc {
         self.set_clock();
     }
 
-    /// Whether a packet of `size` bytes bound for `queue` finds no room behind what waits. A free transmitter takes any packet.
+    /// Whether a packet of `size` bytes does not fit into `queue`. A free transmitter takes any packet.
     fn lacks_room(&self, queue: usize, size: u16) -> bool {
         (self.is_occupied() || self.gate.packets > 0)
             && (self.gate.is_full(size) || self.scheduler.is_full(queue, self.gate.bytes, size))
@@ -385,8 +385,8 @@ impl Qdisc {
         &self.scheduler
     }
 
-    /// The value of an observable at `now`: of the queue, its rule or its scheduler; or of a node of the scheduler, where there is
-    /// one. The clock must have been brought to `now`.
+    /// The value of an observable at `now`: of the queue, its rule, its scheduler, or a node of the
+    /// scheduler. Advance the clock to `now` first.
     pub fn observe(&self, node: Option<usize>, name: &str, now: Time) -> Option<f64> {
         let own = if node.is_none() { self.gate.observe(name) } else { None };
         own.or_else(|| self.scheduler.observe(node, name, now))

@@ -1,8 +1,8 @@
-//! REM, random exponential marking: a price that rises while the queue is longer or the load higher than wanted, and marks
-//! so that the marks along a path add up to the sum of its prices (Athuraliya, Low, Li and Yin, IEEE Network 2001).
+//! REM, random exponential marking (Athuraliya, Low, Li and Yin, IEEE Network 2001): marks with a probability
+//! that depends on a price. Along a path the prices add up.
 //!
-//! Once a period: P ← max(0, P + γ (a (b - b\*) + x - c)); a packet is marked with probability 1 - φ^(-P). At rest the queue
-//! is at its target b\* and the load equal to the capacity, whatever the number of users: price and queue are apart.
+//! Each period: P ← max(0, P + γ (a (b - b\*) + x - c)). A packet is marked with probability 1 - φ^(-P). In
+//! equilibrium the queue is at its target b\* and the load equals the capacity, for any number of users.
 
 use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Values};
 use evenflow_base::{Duration, Packet, Rate, Stream, Time};
@@ -28,7 +28,7 @@ pub struct Params {
     pub capacity: f64,
     /// Bytes.
     pub mean_packet: f64,
-    /// What becomes of picked packets.
+    /// The action on picked packets.
     pub action: Action,
 }
 
@@ -37,7 +37,7 @@ impl Params {
     pub fn new(values: &Values, rate: Option<Rate>) -> Result<Params, Vec<Problem>> {
         let given = Given::read(values);
         let Some(capacity) = given.capacity.or(rate) else {
-            return Err(vec![("capacity", "must be given: the link has no rate".into())]);
+            return Err(vec![("capacity", "is required: the link has no rate".into())]);
         };
         let (period, mean_packet) = (given.period, given.mean_packet);
         Ok(Params {
@@ -144,22 +144,22 @@ params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Copy, Debug)]
     pub struct Given {
-        /// How fast the price moves (gamma).
+        /// Gain of the price (gamma).
         gain: f64 = Number, Text("0.001"), Range::POSITIVE => source: PAPER;
-        /// What a packet too many in the queue counts against one too many in the period's arrivals (alpha).
+        /// Weight of a packet in the queue, compared with a packet of excess arrivals in the period (alpha).
         backlog_weight: f64 = Number, Text("0.1"), Range::NOT_NEGATIVE => source: PAPER;
-        /// Queue length at rest (b*).
+        /// Queue length in equilibrium (b*).
         target: f64 = Packets, Text("20 packets"), Range::NOT_NEGATIVE => source: PAPER;
-        /// What turns prices into probabilities (phi).
+        /// Base of the exponential that turns prices into probabilities (phi).
         base: f64 = Number, Text("1.001"), Range { min: 1.0, closed: false, max: f64::INFINITY } => source: PAPER;
         /// Time between updates of the price.
         period: Duration = Duration, Text("2 ms"), Range::at_least(1e-6)
-            => source: "our choice: a few packet times of the links for which the defaults were meant";
-        /// Size of the packets in which load and capacity are counted; at rest it does not matter.
+            => source: "our choice: a few packet times on links for which the defaults were meant";
+        /// Packet size for counting load and capacity. It does not affect the equilibrium.
         mean_packet: f64 = Bytes, Text("1000 B"), Range::PACKET_SIZE => source: "our choice: ns-2's packets";
         /// See [`ACTION`].
         action: Action = ACTION;
-        /// What the link is believed to carry.
+        /// Assumed link capacity.
         capacity: Option<Rate> = Rate, Absent("the link's rate at the start"), Range::POSITIVE => source: PAPER;
     }
 }
@@ -170,20 +170,25 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Queue,
     traits: Mechanism::PLAIN,
     title: "Random exponential marking (REM)",
-    doc: "Picks every packet with probability 1 - base^(-price), where the price rises while the queue is above its target or \
-          more arrives than the link carries, and falls otherwise.",
+    example: r#"[links.bottleneck.queue]
+kind = "rem"
+limit = "100 packets"
+target = "20 packets"
+action = "mark""#,
+    doc: "Picks each packet with probability 1 - base^(-price). The price rises while the queue is above its \
+          target or arrivals exceed the capacity. Otherwise it falls.",
     source: "Athuraliya, Low, Li and Yin, IEEE Network 2001",
     params: Given::PARAMS,
     observables: &[
         Observable { name: "price", unit: "1", doc: "The price." },
-        Observable { name: "probability", unit: "1", doc: "Probability that holds now." },
+        Observable { name: "probability", unit: "1", doc: "Current probability." },
     ],
     counters: &[
         Counter { name: "limit", doc: "The queue was full." },
-        Counter { name: "price", doc: "Picked with the probability that the price gives." },
+        Counter { name: "price", doc: "Picked with the probability of the price." },
     ],
     deviations: &[Deviation {
-        what: "Load and capacity are bytes over a mean packet size; the backlog is packets.",
+        what: "Load and capacity are in bytes over a mean packet size; the backlog is in packets.",
         why: "The paper has packets of one size.",
     }],
 };

@@ -1,4 +1,4 @@
-//! What every admission rule can do.
+//! The interface of admission rules.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub fn by_class(table: &BTreeMap<String, f64>, classes: &[String], usual: f64) -
     classes.iter().map(|class| table.get(class).copied().unwrap_or(usual)).collect()
 }
 
-/// What waits at a link at the instant of a decision.
+/// The backlog of a link at a decision.
 #[derive(Clone, Copy, Debug)]
 pub struct Occupancy {
     /// Waiting packets; the one in service does not count.
@@ -69,18 +69,18 @@ pub trait Rule: Clone + std::fmt::Debug + Sized {
     /// instant waits no longer; one that arrives at it is not there yet.
     fn tick(&mut self, _seen: &Occupancy) {}
 
-    /// Passes over ticks up to `until`, which all would find the queue as `seen`, if they change nothing but when the next one is:
-    /// then a clock of microseconds does not hold up a link that is silent for days.
+    /// Skips ticks up to `until` that would find the queue as `seen` and change nothing else. A link that is
+    /// idle for days then costs no work, even with a tick of a microsecond.
     fn rest(&mut self, _seen: &Occupancy, _until: Time) {}
 
-    /// Whether the rule must see each packet leave the queue ([`Rule::on_dequeue`]), to judge it or to learn from it; a simulated
-    /// link needs an event for that.
+    /// Whether the rule must see packets leave ([`Rule::on_dequeue`]). A simulated link then needs an event
+    /// for each departure.
     fn sees_dequeue(&self) -> bool {
         false
     }
 
-    /// A packet accepted at `at` is first in line and would leave for the wire at `now`; `seen` is what waits behind it. It
-    /// leaves, perhaps marked, or is dropped; then the next is first in line, or [`Rule::emptied`] is called.
+    /// The head packet, accepted at `at`, would leave at `now`; `seen` is the backlog behind it. It leaves,
+    /// perhaps marked, or is dropped. The next call is for the next head or [`Rule::emptied`].
     fn on_dequeue(&mut self, _packet: &mut Packet, _at: Time, _now: Time, _seen: &Occupancy) -> Verdict {
         Verdict::Accept
     }
@@ -111,7 +111,7 @@ pub trait Rule: Clone + std::fmt::Debug + Sized {
         false
     }
 
-    /// What can be said about several parameters together though some could not be decoded and are missing.
+    /// Errors in the combination of parameters, if some could not be decoded and are missing.
     fn check_partly(_values: &Values) -> Vec<Problem> {
         Vec::new()
     }

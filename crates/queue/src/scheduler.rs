@@ -1,8 +1,8 @@
-//! The schedulers, dispatched statically: who goes next among several queues of one link.
+//! The schedulers of a link with several queues, dispatched statically.
 //!
-//! A lazy FIFO needs none of this: its link knows a packet's fate when it accepts it. These hold packets until the link asks.
-//! Limit and admission averages are shared by all queues of a link; not here: any rule that drops, except the choice of
-//! a victim when room must be made ([`Schedule::push_out`]), and the queues that have a rule each ([`crate::fq_codel`]).
+//! A FIFO without a rule at departure needs none: its link knows a packet's fate on arrival. All queues of a
+//! link share limit and admission averages. Schedulers drop only to make space ([`Schedule::push_out`]),
+//! except [`crate::fq_codel`], whose queues have a rule each.
 
 use evenflow_base::schema::{Mechanism, Problem, Value, Values};
 use evenflow_base::{Packet, Reason, Share, Time, Verdict};
@@ -44,7 +44,7 @@ macro_rules! schedulers {
                 $(if kind == <$scheduler as Kind>::TABLE.kind {
                     return <$scheduler>::build(values, served).map(|s| Scheduler::$name(Box::new(s)));
                 })*
-                panic!("no scheduler is called {kind}")
+                panic!("there is no scheduler {kind}")
             }
 
             /// See [`Kind::adopt`]; of another kind: nothing.
@@ -55,7 +55,7 @@ macro_rules! schedulers {
                 }
             }
 
-            /// Puts `new`, as it was built, in its place. What waits is added to `dropped`.
+            /// Replaces the scheduler by `new`. The backlog is added to `dropped`.
             pub fn replace(&mut self, mut new: Self, dropped: &mut Vec<Dropped>) {
                 self.for_each(&mut |item| dropped.push((*item, Reason::Reconfigured)));
                 match (&mut new, &*self) {
@@ -224,7 +224,7 @@ macro_rules! schedulers {
     };
 }
 
-/// What a class of a scheduler may hold.
+/// A queue discipline that a class of a scheduler may have.
 pub trait Leaf: Nested<Params = LeafParams> {}
 
 impl<Q: Nested<Params = LeafParams>> Leaf for Q {}

@@ -1,9 +1,8 @@
-//! Stochastic fairness queueing as in Linux 3.2: flows hashed to slots, served in turn by bytes, and the longest slot pays
-//! when the buffer is full (McKenney 1990; `net/sched/sch_sfq.c` of that kernel, by its behaviour).
+//! Stochastic fairness queueing as in Linux 3.2 (McKenney 1990; `net/sched/sch_sfq.c` by its behaviour):
+//! flows are hashed to slots, which take turns by bytes. A full buffer drops from the longest slot.
 //!
-//! A slot sends while its allotment is above zero and gets another quantum when it is not, so it may overdraw by one packet.
-//! With one flow it is drop-tail. Not here, because later kernels brought it: a depth per flow, dropping from the head, RED in
-//! each slot, new flows first, moving what waits at a perturbation.
+//! A slot sends while its allotment is positive, so it may overdraw by one packet. Additions of later kernels
+//! are not modelled: a depth per flow, drops from the head, RED in each slot, rehashing of the backlog.
 
 use std::collections::VecDeque;
 
@@ -15,16 +14,16 @@ use crate::held::{
     COLLISIONS, Dropped, FlowTable, HashStats, Kind, PUSHED_OUT, Per, Queued, Schedule, Sent, Served,
 };
 
-/// What fills the buffer where the scenario gives no limit (SFQ_DEPTH - 1), packets.
+/// Default limit in packets (SFQ_DEPTH - 1).
 pub const LIMIT: f64 = 127.0;
 
 params! {
     /// Its parameters.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Params {
-        /// By what packets are hashed.
+        /// Key that is hashed.
         per: Per = Choice(&["flow", "user"]), Text("flow") => source: "Linux 3.2: addresses and ports";
-        /// Bytes per turn; they and each packet are rounded up to a multiple of 8.
+        /// Bytes per turn. The quantum and each packet are rounded up to a multiple of 8.
         quantum: u64 = Bytes, Text("1514 B"), Range::FROM_ONE => source: "Linux 3.2: the MTU and Ethernet's header";
         /// Slots to which flows are hashed.
         divisor: usize = Integer, Text("1024"), Range::between(1.0, 65_536.0)
@@ -40,7 +39,7 @@ impl Params {
     pub const DEFAULT: Params = Params { per: Per::Flow, quantum: 1514, divisor: 1024, perturb: None };
 }
 
-/// What `bytes` cost: allotments are kept in units of 8 bytes, rounded up (SFQ_ALLOT_SIZE).
+/// Cost of `bytes` in units of 8 bytes, rounded up (SFQ_ALLOT_SIZE).
 #[inline]
 pub fn cost(bytes: u64) -> i64 {
     bytes.div_ceil(8) as i64
@@ -54,7 +53,7 @@ struct Slot {
     allot: i64,
     /// When its length changed last, in changes of all slots.
     changed: u64,
-    /// Whose packet came last.
+    /// Key of the last packet.
     key: usize,
 }
 
@@ -70,7 +69,7 @@ pub struct Sfq {
     /// When the hash changes next.
     perturbed: Time,
     stream: Stream,
-    /// What it has counted.
+    /// Counters.
     pub(crate) stats: HashStats,
 }
 
@@ -94,9 +93,10 @@ impl Sfq {
         self.slots[queue].changed = self.changes;
     }
 
-    /// The slot that must give up a packet for a newcomer to `queue`; `None` where it is the newcomer itself. The kernel lets
-    /// the newcomer in first and then takes the last packet of the longest slot, of equals that whose length changed last: the
-    /// newcomer's own. If no slot has more than one, it is the next in turn.
+    /// The slot that loses a packet to a newcomer of `queue`; `None` if that is the newcomer. The kernel
+    /// queues the newcomer first and then drops the last packet of the longest slot. In a tie that is the
+    /// slot whose length changed last, the newcomer's. If no slot has more than one packet, the slot at turn
+    /// loses it.
     fn victim(&self, queue: usize) -> Option<usize> {
         let own = self.slots[queue].packets.len() + 1;
         let longest = self.ring.iter().copied().max_by_key(|&n| {
@@ -112,7 +112,7 @@ impl Sfq {
 }
 
 impl Schedule for Sfq {
-    /// The slot of the flow `key`. What waits stays where it is when the hash changes.
+    /// The slot of the flow `key`. Queued packets keep their slot when the hash changes.
     fn place(&mut self, key: usize, _packet: &Packet, _flows: &dyn FlowTable, now: Time) -> usize {
         while let Some(period) = self.params.perturb.filter(|_| self.perturbed <= now) {
             self.salt = self.stream.bits();
@@ -205,31 +205,36 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Scheduler,
     traits: Traits { hashes: true, default_limit: Some(LIMIT), ..Mechanism::PLAIN },
     title: "Stochastic fairness queueing (SFQ)",
-    doc: "Hashes flows to slots and serves these in turn, a quantum each. A full buffer takes the last packet of the longest slot. \
-          Without a limit, the queue's is 127 packets.",
+    example: r#"[links.bottleneck.queue.scheduler]
+kind = "sfq"
+per = "flow"
+perturb = "10 s""#,
+    doc: "Hashes flows to slots and serves them in turn, a quantum each. A full buffer drops the last packet \
+          of the longest slot. The default limit is 127 packets.",
     source: "McKenney, INFOCOM 1990; Linux 3.2, sch_sfq",
     params: Params::PARAMS,
     observables: &[
-        Observable { name: "active_queues", unit: "1", doc: "Slots in which packets wait." },
+        Observable { name: "active_queues", unit: "1", doc: "Slots with a backlog." },
         COLLISIONS,
         PUSHED_OUT,
     ],
     counters: &[Counter {
         name: "pushed_out",
-        doc: "The last packet of the longest slot, or where each has one, the next in turn.",
+        doc: "Last packet of the longest slot. If each slot has one packet, that of the slot at turn.",
     }],
     deviations: &[
         Deviation {
-            what: "A limit above 127 packets, in bytes or in time is obeyed.",
-            why: "The kernel takes a smaller number instead, without a word.",
+            what: "A limit above 127 packets, in bytes or in time is allowed.",
+            why: "The kernel silently uses a smaller number.",
         },
         Deviation {
-            what: "Any number of flows may wait.",
-            why: "The kernel has 128 places, which its limit never fills.",
+            what: "The number of flows is unlimited.",
+            why: "The kernel has 128 places; its limit never fills them.",
         },
         Deviation {
-            what: "A salted hash of 64 bits over the flow's name, not Jenkins' over addresses and ports.",
-            why: "Flows have names here, not addresses; that it is even and salted is all that matters.",
+            what: "The hash is a salted 64-bit hash of the flow's name, not Jenkins' hash of addresses and \
+                   ports.",
+            why: "Flows have names instead of addresses. Only uniformity and salt matter.",
         },
     ],
 };

@@ -66,7 +66,7 @@ params! {
     pub struct Given {
         /// See [`PER`].
         per: Per = PER;
-        /// The classes, most urgent first.
+        /// Classes, highest priority first.
         order: Vec<String> = Names, Required => source: "";
     }
 }
@@ -77,7 +77,11 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Scheduler,
     traits: Mechanism::PLAIN,
     title: "Strict priority",
-    doc: "Serves the most urgent class that has a packet. A class may starve those behind it.",
+    example: r#"[links.bottleneck.queue.scheduler]
+kind = "strict"
+per = "class"
+order = ["be"]"#,
+    doc: "Serves the class of highest priority that has a packet. Lower classes can starve.",
     source: "Menth and Zeitler 2018, section III-D2",
     params: Given::PARAMS,
     observables: &[],

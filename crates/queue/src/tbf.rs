@@ -1,11 +1,10 @@
-//! Token-bucket filter: a FIFO that sends no faster than a token bucket fills (the bucket: RFC 2215 section 3.6;
-//! `net/sched/sch_tbf.c` of Linux 3.2 and tc-tbf(8), by their behaviour).
+//! Token-bucket filter: a FIFO that sends no faster than a token bucket fills (RFC 2215 section 3.6;
+//! `net/sched/sch_tbf.c` of Linux 3.2 by its behaviour; tc-tbf(8)).
 //!
-//! The bucket holds `burst` bytes and fills at `rate`; a packet leaves when there is a token for each of its bytes. In no
-//! interval of length t do more than rate * t + burst bytes leave (RFC 2212, policing). A second bucket of `mtu` bytes that
-//! fills at `peak_rate` bounds how fast a burst leaves. The buckets are [`evenflow_base::bucket`]. Not here: a stage that holds packets
-//! back before a link, or drops what comes too early (`crates/stage`); other queues than a FIFO behind the bucket; the kernel's
-//! fragmentation of packets that are too large.
+//! At most rate * t + burst bytes leave in any time t (RFC 2212, policing). A second bucket of `mtu` bytes at
+//! `peak_rate` limits the rate of a burst. The buckets are [`evenflow_base::bucket`]. Shapers and policers as
+//! stages are in `crates/stage`. Not modelled: other queues behind the bucket, fragmentation of packets that
+//! are too large.
 
 use std::collections::VecDeque;
 
@@ -75,7 +74,7 @@ impl Kind for Tbf {
         Params::new(&Given::read(values)).map(Tbf::new)
     }
 
-    /// Nothing is kept for ever that the new buckets could never pay for.
+    /// Packets that exceed the new buckets would never leave.
     fn adopt(&mut self, other: Tbf, now: Time, dropped: &mut Vec<Dropped>) {
         self.pacer.adopt(other.pacer, now);
         self.next = Time::NEVER;
@@ -109,23 +108,30 @@ pub static TABLE: Mechanism = Mechanism {
         ..Mechanism::PLAIN
     },
     title: "Token-bucket filter (TBF)",
-    doc: "A FIFO whose packets leave when a token bucket holds a token for each of their bytes; never more than rate * t + burst \
-          bytes in any time t. A limit is the queue's, or follows from latency.",
+    example: r#"[links.bottleneck.queue.scheduler]
+kind = "tbf"
+rate = "8 Mbit/s"
+burst = "10 kB"
+latency = "50 ms""#,
+    doc: "A FIFO with a token bucket: a packet leaves when the bucket has a token for each of its bytes. At \
+          most rate * t + burst bytes leave in any time t. The limit is that of the queue, or follows from \
+          latency.",
     source: "RFC 2215 section 3.6, RFC 2212; Linux 3.2, sch_tbf; tc-tbf(8)",
     params: Given::PARAMS,
     observables: &[],
     counters: &[
-        Counter { name: "too_large", doc: "Larger than the bucket, so that it could never leave." },
-        Counter { name: "reconfigured", doc: "Waited in a filter that was deleted and made anew." },
+        Counter { name: "too_large", doc: "Larger than the bucket; it could never leave." },
+        Counter { name: "reconfigured", doc: "Waited in a filter that a step deleted and recreated." },
     ],
     deviations: &[
         Deviation {
             what: "peak_rate must be more than rate.",
-            why: "The kernel takes any; a lower one makes a filter of one bucket, of mtu bytes.",
+            why: "The kernel accepts any; a lower one makes a filter with one bucket of mtu bytes.",
         },
         Deviation {
-            what: "In ticks, a burst that is no whole number of cells does not let its last packet pass.",
-            why: "So it is in the kernel: 1514 bytes of burst refuse a frame of 1514, which counts as 1520.",
+            what: "In ticks, a burst that is not a whole number of cells refuses packets of its size.",
+            why: "The kernel does the same: a burst of 1514 bytes refuses a frame of 1514, which counts as \
+                  1520.",
         },
     ],
 };

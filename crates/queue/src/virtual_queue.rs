@@ -1,13 +1,12 @@
-//! Virtual queue marking: a queue that exists in numbers only, slower and shorter than the real one, marks before the
-//! real one suffers (Gibbens and Kelly, Automatica 1999; Siris et al., Computer Communications 2002, section 4.2).
+//! Virtual-queue marking: a slower and shorter virtual queue triggers marks before the real queue grows
+//! (Gibbens and Kelly, Automatica 1999; Siris et al., Computer Communications 2002, section 4.2).
 //!
-//! Arriving packets enter a virtual FIFO with `rate_factor` times the link's rate and room for `buffer_factor` times
-//! `buffer`. One that does not fit is virtually lost: it does not enter, and from then on packets are marked until the virtual
-//! queue has run empty. Which packets, is `mark`: those that arrive, those that leave the real queue meanwhile (so that what
-//! waits already is marked too), or the virtually lost alone. No randomness. Not here: the adaptive virtual queue.
+//! The virtual FIFO has `rate_factor` times the link's rate and `buffer_factor` times `buffer`. A packet that
+//! does not fit is virtually lost. Marking lasts from a virtual loss until the virtual queue is empty; `mark`
+//! selects the packets. Not modelled: the adaptive virtual queue.
 //!
-//! Set up: 0.95 for both factors, some tens of packets of buffer. `overflow` cannot mark a larger share than
-//! 1 - `rate_factor`.
+//! Settings: 0.95 for both factors, a buffer of some tens of packets. `overflow` marks at most a share of 1 -
+//! `rate_factor`.
 
 use std::collections::VecDeque;
 
@@ -32,9 +31,9 @@ words! {
 /// How much fits into the virtual queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Size {
-    /// So many packets; the one in virtual transmission counts with what is left of it.
+    /// Packets; the one in virtual transmission counts with its remaining part.
     Packets(f64),
-    /// So many bytes.
+    /// Bytes.
     Bytes(f64),
 }
 
@@ -47,7 +46,7 @@ pub struct Params {
     pub drain: f64,
     /// θ_B B.
     pub room: Size,
-    /// What becomes of picked packets.
+    /// The action on picked packets.
     pub action: Action,
 }
 
@@ -58,13 +57,15 @@ impl Params {
         let given = Given::read(values);
         let capacity = given.capacity.or(rate);
         if capacity.is_none() {
-            problems.push(("capacity", "must be given: the link has no rate".into()));
+            problems.push(("capacity", "is required: the link has no rate".into()));
         }
         let (mark, action) = (given.mark, given.action);
         if mark == Mark::BusyDeparture && action != Action::MarkEverything {
             problems.push((
                 "action",
-                "must be \"mark-everything\" with mark = \"busy-departure\": a packet that leaves is not dropped".into(),
+                "must be \"mark-everything\" with mark = \"busy-departure\": departing packets cannot be \
+                 dropped"
+                    .into(),
             ));
         }
         let factor = given.buffer_factor;
@@ -75,10 +76,8 @@ impl Params {
         if let Size::Packets(packets) = room
             && packets < 1.0
         {
-            problems.push((
-                "buffer",
-                format!("times buffer_factor must hold 1 packet, but is {packets}: nothing would ever fit"),
-            ));
+            problems
+                .push(("buffer", format!("times buffer_factor must be at least 1 packet; it is {packets}")));
         }
         match (capacity, problems.is_empty()) {
             (Some(capacity), true) => {
@@ -104,7 +103,7 @@ struct Backlog {
 }
 
 impl Backlog {
-    /// What has been sent virtually by `now` is gone.
+    /// Removes packets whose virtual transmission has ended by `now`.
     #[inline]
     fn drain(&mut self, now: Time, rate: f64) {
         let mut sent = rate * now.since(self.last).seconds();
@@ -236,22 +235,22 @@ params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Debug)]
     pub struct Given {
-        /// Which packets: those that arrive from a virtual loss to the end of the virtual busy period; those that
-        /// leave the real queue in that time; or only those that are virtually lost.
+        /// Packets to mark: arrivals between a virtual loss and the end of the virtual busy period,
+        /// departures in that time, or virtually lost packets only.
         mark: Mark = Mark::TYPE, Text("busy-arrival")
             => source: "Siris et al. 2002, section 4.2; departures: Gibbens and Kelly 1999; overflow: Gibbens, Key, Turner 2001";
-        /// Rate of the virtual queue over the link's.
+        /// Rate of the virtual queue divided by the link's rate.
         rate_factor: f64 = Number, Text("0.95"), FACTOR => source: "Siris et al. 2002, section 5 (theta)";
-        /// Room of the virtual queue over `buffer`.
+        /// Size of the virtual queue divided by `buffer`.
         buffer_factor: f64 = Number, Text("0.95"), FACTOR
             => source: "Siris et al. 2002, section 5 (theta, the same for rate and buffer)";
-        /// Room of the queue that the virtual one imitates. In packets, the one in virtual transmission counts
-        /// with the part that is left of it.
+        /// Size of the imitated queue. In packets, the one in virtual transmission counts with its remaining
+        /// part.
         buffer: Value = PacketsOrBytes, Text("30 packets"), Range::POSITIVE
             => source: "Siris et al. 2002, section 5 (B)";
         /// See [`ACTION`].
         action: Action = ACTION;
-        /// What rate_factor is multiplied with.
+        /// Rate that rate_factor multiplies.
         capacity: Option<Rate> = Rate, Absent("the link's rate at the start"), Range::POSITIVE
             => source: "Siris et al. 2002, section 4.2";
     }
@@ -263,15 +262,20 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Queue,
     traits: Mechanism::PLAIN,
     title: "Virtual queue marking",
-    doc: "Marks packets from the moment a slower and shorter virtual queue, fed with the same arrivals, overflows until it \
-          has run empty.",
+    example: r#"[links.bottleneck.queue]
+kind = "virtual-queue"
+limit = "100 packets"
+buffer = "30 packets"
+rate_factor = 0.95"#,
+    doc: "Marks packets from an overflow of a virtual queue until it is empty. The virtual queue is slower \
+          and shorter than the real one and sees the same arrivals.",
     source: "Gibbens and Kelly, Automatica 1999; Siris et al., Computer Communications 2002, section 4.2",
     params: Given::PARAMS,
     observables: &[
         Observable {
             name: "virtual_length",
             unit: "packets or B",
-            doc: "What is in the virtual queue, as of the last packet.",
+            doc: "Length of the virtual queue at the last packet.",
         },
         Observable {
             name: "marking",
@@ -281,16 +285,17 @@ pub static TABLE: Mechanism = Mechanism {
     ],
     counters: &[
         Counter { name: "limit", doc: "The real queue was full." },
-        Counter { name: "virtual", doc: "The virtual queue had overflowed." },
+        Counter { name: "virtual", doc: "The virtual queue overflowed." },
     ],
     deviations: &[
         Deviation {
-            what: "A packet that the real queue drops has been in the virtual queue nevertheless.",
+            what: "A packet that the real queue drops still enters the virtual queue.",
             why: "The papers assume a real queue without loss.",
         },
         Deviation {
             what: "With busy-departure a packet is marked when its transmission begins.",
-            why: "Gibbens and Kelly speak of packets that leave the queue; what has begun to leave cannot be changed.",
+            why: "Gibbens and Kelly mark packets that leave the queue. A packet in transmission cannot \
+                  change.",
         },
     ],
 };

@@ -216,6 +216,7 @@ fn mechanism_json(m: &Mechanism) -> Json {
         "kind": m.kind, "room": m.room.name(), "title": m.title, "doc": m.doc, "source": m.source, "acts": acts,
         "params": params, "observables": observables(m.observables), "counters": counters(m.counters),
         "deviations": deviations, "presets": evenflow_queue::presets(m.kind).unwrap_or_default(),
+        "example": m.example,
     })
 }
 

@@ -95,7 +95,7 @@ fn a_deviation_goes_with_a_round_trip_time() {
     one(
         "groups.heavy.tcp.cached_rttvar",
         json!("5 ms"),
-        "groups.heavy.tcp.cached_rttvar: goes with cached_srtt, which is not given",
+        "groups.heavy.tcp.cached_rttvar: needs cached_srtt",
     );
     let both = json!({ "stack": "rfc", "cached_rttvar": "5 ms", "cached_srtt": "9 ms" });
     valid(&with("abc-default", &[("groups.heavy.tcp", both)]));
@@ -246,9 +246,9 @@ groups.x = { users = 1, class = "ef", path = ["a", "one", "b", "c", "d"], traffi
         r#"stages.a.of_class: no packet of class "fe" crosses this stage; did you mean "ef"?"#,
         "stages.a.window: no packet that crosses this stage has a receive window: all of them are datagrams",
         r#"stages.b.ecn: "ect2" is not valid; did you mean "ect0"?"#,
-        "stages.c.ecn: nothing is rewritten: give one of ecn, ecn_map, re, class, window, max_window",
-        "stages.d.ecn_map: stands beside ecn; give one of the two",
-        "stages.d.max_window: stands beside window; give one of the two",
+        "stages.c.ecn: changes nothing; give one of ecn, ecn_map, re, class, window, max_window",
+        "stages.d.ecn_map: excludes ecn; give one of the two",
+        "stages.d.max_window: excludes window; give one of the two",
     ];
     assert_eq!(errors.lines().collect::<Vec<_>>(), expected);
 }
@@ -296,14 +296,14 @@ groups.x = { users = 1, class = "late", path = ["a", "b", "c", "d", "line"], tra
 "#;
     let errors = Scenario::from_toml(text).expect_err("errors").to_string();
     let expected = [
-        r#"stages.a.depth: counts bytes, but rate counts packets; tokens are one of the two: write "45 packets""#,
+        r#"stages.a.depth: counts bytes, but rate counts packets; tokens have one unit: write "45 packets""#,
         r#"stages.a.harshness: "midl" is not valid; did you mean "mild"?"#,
         "stages.a.level: must be at least 0, at most 1, not 2",
         r#"stages.b.chrge: unknown key "chrge"; did you mean "charge"?"#,
         r#"stages.b.depth: must be more than 0, not "0 kB""#,
-        r#"stages.c.class: is required beside action = "class": the traffic class that packets get"#,
-        r#"stages.c.depth: counts packets, but rate counts bytes; tokens are one of the two: write "67.5 kB""#,
-        r#"stages.d.floor: stands beside charge = "pass", whose debt is at most a packet beyond there by itself; leave one of the two out"#,
+        r#"stages.c.class: is required with action = "class": the traffic class of picked packets"#,
+        r#"stages.c.depth: counts packets, but rate counts bytes; tokens have one unit: write "67.5 kB""#,
+        r#"stages.d.floor: excludes charge = "pass", which limits the debt to one packet anyway; leave one of the two out"#,
         r#"stages.e: is on no path, and so does nothing: write "e" where packets enter the network, before the links that they share"#,
     ];
     assert_eq!(errors.lines().collect::<Vec<_>>(), expected);
@@ -322,10 +322,10 @@ groups.x = { users = 1, path = ["a", "b", "c", "line"], traffic = { kind = "bulk
 "#;
     let errors = Scenario::from_toml(text).expect_err("errors").to_string();
     let bucket = |at: &str, rule: &str| {
-        format!("stages.{at}: means nothing with rule = \"{rule}\", only with \"bucket\"")
+        format!("stages.{at}: has no effect with rule = \"{rule}\", only with \"bucket\"")
     };
     let volume = |at: &str, rule: &str, nearest: &str| {
-        format!("stages.{at}: means nothing with rule = \"{rule}\", only with \"volume\"{nearest}")
+        format!("stages.{at}: has no effect with rule = \"{rule}\", only with \"volume\"{nearest}")
     };
     let expected = [
         bucket("a.charge", "tcp-rate"),
@@ -420,7 +420,7 @@ groups.h = { users = 1, path = ["into2", "core", "out2"], traffic = { kind = "bu
         "stages.into2.max_size: must be at least 1",
         r#"stages.into2.teid: 9 is the number of "into" too"#,
         "stages.pol.rtt: must be more than 0 s",
-        "stages.pol.start: 500 s is more than most",
+        "stages.pol.start: must not exceed most",
         "stages.report.every: must be more than 0 s",
     ];
     for (found, expected) in found.iter().zip(expected) {
@@ -495,14 +495,14 @@ groups.well = { users = 1, path = ["police", "line", "d", "first", "back", "drop
         r#"groups.x.path[1]: "a", the auditor, stands before the link "line", whose queue marks packets: it would not see these marks; put it behind"#,
         r#"groups.y.path[1]: "b", the auditor, stands before "police", a congestion-policer: what that drops would be losses that it does not see; put it behind"#,
         r#"groups.z.path[2]: "d", the auditor, stands before the link "back", whose queue marks packets: it would not see these marks; put it behind"#,
-        r#"stages.b.class: means nothing without action = "class""#,
-        r#"stages.b.hold: means nothing without action = "delay""#,
-        r#"stages.b.limit: counts packets, but allowance counts bytes; an auditor counts one of the two"#,
+        r#"stages.b.class: has no effect without action = "class""#,
+        r#"stages.b.hold: has no effect without action = "delay""#,
+        r#"stages.b.limit: counts packets, but allowance counts bytes; use one unit for both"#,
         r#"stages.c.reordering: must be at least 1, at most 1000, not 0"#,
         r#"stages.c.rule: "ratoi" is not valid; did you mean "ratio"?"#,
         r#"stages.c.weight: must be more than 0, at most 1, not 0"#,
-        r#"stages.d.delay: is required beside rule = "ratio": at least twice the longest round trip, for example "600 ms""#,
-        r#"stages.d.limit: means nothing with rule = "ratio", which drops by the share that is missing"#,
+        r#"stages.d.delay: is required with rule = "ratio": at least twice the longest round trip, for example "600 ms""#,
+        r#"stages.d.limit: has no effect with rule = "ratio", which drops by the missing share"#,
         r#"stages.e: is on no path, and so does nothing: write "e" where packets leave the network, behind the queues that mark them"#,
     ];
     assert_eq!(errors.lines().collect::<Vec<_>>(), expected);
@@ -524,15 +524,15 @@ groups.x = { users = 1, path = ["line"], traffic = { kind = "bulk" } }
 "#;
     let errors = Scenario::from_toml(text).expect_err("errors").to_string();
     let expected = [
-        "stages.a.burst: counts packets, but rate counts bytes; a policer counts one of the two",
-        "stages.a.excess_burst: stands beside peak_rate; give one of the two (RFC 2697 has an excess burst, RFC 2698 a peak rate)",
+        "stages.a.burst: counts packets, but rate counts bytes; use one unit for both",
+        "stages.a.excess_burst: excludes peak_rate; give one of the two (RFC 2697 has an excess burst, RFC 2698 a peak rate)",
         r#"stages.a.gren: unknown key "gren"; did you mean "green"?"#,
-        r#"stages.a.peak_burst: is required beside peak_rate: bytes or packets, for example "30 kB""#,
+        r#"stages.a.peak_burst: is required with peak_rate: bytes or packets, for example "30 kB""#,
         "stages.a.peak_rate: must be at least rate: 4000000 bit/s is less than 5000000 bit/s",
         r#"stages.b.burst: must be at least 1, not "0 B""#,
         r#"stages.b.rate: must be more than 0, not "0 bit/s""#,
         "stages.c.burst: takes 254 years to fill at this rate; 73 are the most",
-        "stages.c.peak_burst: means nothing without peak_rate",
+        "stages.c.peak_burst: has no effect without peak_rate",
         r#"stages.d.limit: "20 ms" is a duration, a number of packets or of bytes is needed, for example "12 packets" or "18 kB""#,
         "stages.d.peak_rate: must be more than rate: 1000000 bit/s is not more than 2000000 bit/s",
         r#"stages.e.rate: "5 pps" has an unknown unit; write "packets/s""#,
@@ -727,7 +727,7 @@ fn adaptive_video_that_cannot_be_played() {
         video(json!({ "ladder": ["3 Mbit/s", "1 Mbit/s"] })),
         heavy("ladder: must rise, but 1000000 bit/s follows 3000000 bit/s")
     );
-    assert_eq!(video(json!({ "ladder": [] })), heavy("ladder: has no level"));
+    assert_eq!(video(json!({ "ladder": [] })), heavy("ladder: needs at least one level"));
     assert_eq!(
         video(json!({ "connection": "new" })),
         heavy(
@@ -928,7 +928,7 @@ fn shapers_say_what_they_need() {
     );
     scheduled(
         json!({ "kind": "htb" }),
-        ".classes: is required: with per = \"class\" it says what each class gets",
+        ".classes: is required: with per = \"class\" it gives the rate of each class",
     );
     scheduled(
         json!({ "kind": "htb", "classes": { "be": { "ceil": "1 Mbit/s" } } }),
@@ -947,11 +947,11 @@ fn shapers_say_what_they_need() {
         ".classes: class \"be\" crosses this link but is missing\n\
          links.bottleneck.queue.scheduler.classes: no packet of class \"ef\" crosses this link; the only valid name is \"be\"",
     );
-    scheduled(json!({ "kind": "htb", "per": "user" }), ".each: is required: it says what each user gets");
+    scheduled(json!({ "kind": "htb", "per": "user" }), ".each: is required: it gives the rate of each user");
     one(
         "links.bottleneck.queue",
         json!({ "kind": "codel", "scheduler": { "kind": "tbf", "rate": "1 Mbit/s", "burst": "3 kB" } }),
-        "links.bottleneck.queue.scheduler: codel drops packets that tbf has charged for already; give the link the rate instead",
+        "links.bottleneck.queue.scheduler: codel drops packets that tbf has already charged; set the rate of the link instead",
     );
 }
 
@@ -973,13 +973,13 @@ fn congestion_controls_get_the_feedback_they_answer() {
     one(
         "groups.heavy.tcp.congestion_control",
         json!("wtp"),
-        "groups.heavy.tcp.congestion_control: wtp answers the mark of each packet and needs ecn = \"per-packet\", not \"off\"",
+        "groups.heavy.tcp.congestion_control: wtp reacts to the mark of each packet and needs ecn = \"per-packet\", not \"off\"",
     );
     one(
         "groups.heavy.tcp.congestion_control",
         json!({ "kind": "multcp", "react": "every-mark" }),
         "groups.heavy.tcp.congestion_control: react = \"every-mark\" needs ecn = \"per-packet\" or \"accurate\"; \
-         \"off\" tells no single marks",
+         \"off\" does not report single marks",
     );
 }
 
@@ -997,7 +997,7 @@ fn a_weight_stands_in_one_place() {
     let half = json!({ "kind": "wtp", "form": "general", "increase_weight": 2 });
     assert_eq!(
         errors(&per_packet(half)).to_string(),
-        "groups.heavy.tcp.congestion_control.decrease_weight: is required by form = \"general\""
+        "groups.heavy.tcp.congestion_control.decrease_weight: is required with form = \"general\""
     );
     let both = json!({ "kind": "wtp", "increase_weight": 2, "decrease_weight": 0 });
     assert_eq!(
@@ -1007,7 +1007,7 @@ fn a_weight_stands_in_one_place() {
     let other = json!({ "kind": "wtp", "form": "inverse-decrease", "increase_weight": 2 });
     assert_eq!(
         errors(&per_packet(other)).to_string(),
-        "groups.heavy.tcp.congestion_control.increase_weight: goes with form = \"general\", not with \"inverse-decrease\""
+        "groups.heavy.tcp.congestion_control.increase_weight: is only for form = \"general\", not \"inverse-decrease\""
     );
 }
 
@@ -1083,7 +1083,7 @@ fn a_virtual_queue_must_hold_a_packet() {
         [
             "links.bottleneck.queue.action: must be \"mark-everything\" with mark = \"busy-departure\": a packet that leaves \
              is not dropped",
-            "links.bottleneck.queue.buffer: times buffer_factor must hold 1 packet, but is 0.95: nothing would ever fit",
+            "links.bottleneck.queue.buffer: times buffer_factor must be at least 1 packet; it is 0.95",
         ]
     );
 }
@@ -1519,7 +1519,7 @@ fn lines_of_a_connection() {
     one(
         "groups.heavy.tcp",
         json!({"stack": "rfc", "partial_ack": "ends-recovery"}),
-        "groups.heavy.tcp.partial_ack: ends-recovery goes with sack = false",
+        "groups.heavy.tcp.partial_ack: ends-recovery is only for sack = false",
     );
     one(
         "groups.heavy.tcp",
@@ -1683,7 +1683,7 @@ fn a_ladder_has_a_rate() {
             "stages": { "s": stage },
             "groups": { "g": { "users": 1, "path": ["s", "l"], "traffic": { "kind": "bulk" } } },
         }));
-        assert_eq!(said.to_string(), "stages.s.ladder: has no level");
+        assert_eq!(said.to_string(), "stages.s.ladder: needs at least one level");
     }
 }
 
@@ -1766,9 +1766,9 @@ groups.x = { users = 1, path = ["a", "b", "m", "line", "c"], traffic = { kind = 
     let errors = Scenario::from_toml(text).expect_err("errors").to_string();
     let expected = [
         "groups.x.traffic.adaptation: its reservoir of 90 s is never left, for the buffer holds 30 s: every chunk would be of the lowest level",
-        r#"stages.a.action: "probability" drops what goes beyond TCP's rate, which rule = "tcp-rate" does not measure; nearest: "drop-while-empty", or rule = "rate-bytes""#,
-        r#"stages.b.start: means nothing without rule = "tcp-rate""#,
-        r#"stages.c.losses: "retransmissions" means nothing with audit = "ecn", which counts no losses"#,
+        r#"stages.a.action: "probability" drops the share beyond TCP's rate, which rule = "tcp-rate" does not measure; nearest: "drop-while-empty", or rule = "rate-bytes""#,
+        r#"stages.b.start: has no effect without rule = "tcp-rate""#,
+        r#"stages.c.losses: "retransmissions" has no effect with audit = "ecn", which counts no losses"#,
         r#"stages.m.controls: each connection is a session, and "line" has a class for each user, which they would take from each other; give its scheduler per = "flow", or write session = "user""#,
         r#"stages.t: is on no path, and so does nothing: write "t" on the path of the groups that it is for"#,
         r#"stages.u.kind: unknown stage kind "tunnel"; did you mean "tunnel-egress" or "tunnel-ingress"?"#,
@@ -1810,7 +1810,7 @@ groups.x = {{ users = 1, path = {path}, traffic = {{ kind = "bulk" }} }}
     assert_eq!(said("line", "", down, r#", ceil = "1.5 Mbit/s""#), "");
     assert_eq!(
         said("line", "", down, r#", ceil = "1 Mbit/s""#),
-        "stages.m.ceil: lets no session borrow: 1000000 bit/s is less than the 1100000 bit/s that the lowest level gets"
+        "stages.m.ceil: must be at least a session's share: 1000000 bit/s is less than the 1100000 bit/s of the lowest level"
     );
 }
 

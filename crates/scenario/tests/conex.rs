@@ -77,9 +77,9 @@ fn marks_that_do_not_come_back_cannot_be_reported() {
     ]));
     assert_eq!(
         wrong.to_string(),
-        "groups.heavy.tcp.conex.cheat: hide-marks: with ecn = \"off\" there are none to hide\n\
-         groups.heavy.tcp.conex.report: marks do not come back with ecn = \"off\"; nearest: report = \"loss\", or ecn = \"accurate\" where a queue marks\n\
-         groups.heavy.tcp.conex.undo_spurious: needs sack = true: only then duplicates are reported (RFC 2883)"
+        "groups.heavy.tcp.conex.cheat: hide-marks has no effect with ecn = \"off\"\n\
+         groups.heavy.tcp.conex.report: marks do not return with ecn = \"off\"; nearest: report = \"loss\", or ecn = \"accurate\" if a queue marks\n\
+         groups.heavy.tcp.conex.undo_spurious: needs sack = true, which reports duplicates (RFC 2883)"
     );
 }
 

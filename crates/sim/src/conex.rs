@@ -1,4 +1,4 @@
-//! ConEx senders of a run: what they were told and reported, by user, and what flows of one user owe for each other.
+//! ConEx senders of a run: congestion and reports by user, and reports shared between a user's flows.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use evenflow_transport::sender::Life;
 /// The owner of debts whose flow is over.
 const NOBODY: u32 = u32::MAX;
 
-/// Who makes reports in a flow's place: a user's machine, and an end of its paths.
+/// A party that makes reports for a flow: a user's machine, and an end of its paths.
 type Party = (u32, usize);
 
 /// Owed reports as whole millionths, so that the order in which they are added does not matter.
@@ -23,7 +23,7 @@ pub struct Sum {
 impl Sum {
     const ONE: f64 = 1e6;
 
-    /// Adds what is owed.
+    /// Adds congestion to report.
     pub fn add(&mut self, owed: Owed) {
         self.loss += (owed.loss * Sum::ONE).round() as i64;
         self.ecn += (owed.ecn * Sum::ONE).round() as i64;
@@ -40,10 +40,10 @@ impl Sum {
     }
 }
 
-/// What the ConEx senders of a user were told and said, and what of it is left.
+/// Totals of a user's ConEx senders, and their unreported congestion.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sums {
-    /// What they were told and said.
+    /// Totals received and declared.
     pub tally: Tally,
     /// Still owed by flows that are not over, or waiting for the next one.
     pub owed: Sum,
@@ -68,21 +68,21 @@ impl Sums {
         self.dropped.add(owed.less(left));
     }
 
-    /// Adds what others were told and said.
+    /// Adds the totals of others.
     pub fn join(&mut self, other: &Sums) {
         self.tally = combined(self.tally, other.tally, |a, b| a + b);
         self.owed.join(other.owed);
         self.dropped.join(other.dropped);
     }
 
-    /// The same without what was told and said `before`.
+    /// The totals minus those `before`.
     pub fn since(mut self, before: &Tally) -> Sums {
         self.tally = combined(self.tally, *before, |a, b| a - b);
         self
     }
 
-    /// What was lost or marked, as far as the senders know: their congestion-volume (RFC 6789 section 2.2). What is taken back may have
-    /// been lost before the window.
+    /// Lost or marked bytes as the senders know them: their congestion volume (RFC 6789 section 2.2). A
+    /// withdrawn loss may be from before the window.
     pub fn congestion(&self) -> Volume {
         let t = &self.tally;
         Volume {
@@ -152,7 +152,7 @@ impl Conex {
         }
     }
 
-    /// By user's machine: what its senders that are over were told and said; what waits for the next flow is owed.
+    /// Totals of finished senders by user's machine, including reports that wait for the next flow.
     pub fn sums(&self) -> Vec<Sums> {
         let mut sums = self.over.clone();
         for ((host, _), owed) in &self.next {
@@ -174,7 +174,8 @@ impl Conex {
         }
     }
 
-    /// A flow of a machine is over: what it owes goes to the next one or is nobody's, and what it said is added up.
+    /// A flow of a machine ends. Its unreported congestion goes to the next flow or is dropped, and its
+    /// totals are added.
     pub fn end(&mut self, host: u32, end: End, flow: u32, sender: &mut Sender) {
         let party = (host, end.index());
         let Some(exposure) = sender.exposure_mut() else { return };
@@ -247,7 +248,7 @@ impl Conex {
         }
     }
 
-    /// What is wrong, if anything is.
+    /// The first fault found, if any.
     pub fn fault(&self) -> Option<Unbalanced> {
         self.fault
     }

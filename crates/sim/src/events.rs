@@ -1,9 +1,8 @@
-//! What happens next: delay lines and the order of events.
+//! Delay lines and the order of events.
 //!
-//! Events are ordered by time, then by rank, then by what they are about: arrivals by lane and flow, timers by flow, services by
-//! port. Packets of one flow that arrive together on one lane come out as they went in. Since a flow crosses a link once, they went
-//! in in the order in which one port sent them. So the order of events depends neither on unrelated traffic nor on whether work
-//! was done when it was due or early.
+//! Events are ordered by time, then by rank, then by subject: arrivals by lane and flow, timers by flow,
+//! services by port. Packets of a flow that arrive together on a lane keep their order. So the order of
+//! events depends neither on unrelated traffic nor on early processing.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -18,7 +17,7 @@ pub type Key = u128;
 /// Later than any event.
 pub const NEVER: Key = Key::MAX;
 
-/// What comes first among events at one instant.
+/// The order of events at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Rank {
@@ -76,7 +75,7 @@ pub fn rank_of(key: Key) -> Rank {
 pub struct InFlight {
     /// When it arrives.
     pub key: Key,
-    /// What arrives.
+    /// The packet.
     pub packet: Packet,
 }
 
@@ -105,11 +104,11 @@ impl Ord for InFlight {
 /// How far back a late packet walks before it goes to the heap instead.
 const WALK: usize = 32;
 
-/// The delay line of all copies of one link in one direction: packets in the order they will arrive.
+/// The delay line of all copies of one link in one direction: packets in the order of their arrival.
 ///
-/// One link hands its packets over in order; many copies of a link with one rate and delay nearly so. What is out of
-/// order walks back a little, or waits in a heap. Which of the two holds a packet never changes the order: what waits in the
-/// heap is earlier than some packet of the ring that is further from its end than any walk goes.
+/// One link delivers in order; many copies of a link with one rate and delay nearly so. A packet out of order
+/// moves back a few places, or waits in a heap. The order does not depend on the place: a packet in the heap
+/// is earlier than a packet of the ring that no move reaches.
 #[derive(Debug, Default)]
 pub struct Lane {
     ring: Ring<InFlight>,
@@ -118,7 +117,7 @@ pub struct Lane {
     were_late: u64,
     /// Not earlier than what is last in the ring.
     last: Key,
-    /// Copies with delays or rates of their own: order is not to be hoped for.
+    /// Copies have different delays or rates, so packets arrive in any order.
     unordered: bool,
 }
 
@@ -220,10 +219,10 @@ impl Lane {
     }
 }
 
-/// Which of a few sources of events comes next: their heads, as far as sources ever had one.
+/// The next of a few sources of events, by their heads.
 ///
-/// All are looked at each time: keeping them sorted takes fewer instructions but more time, for how far a new head moves
-/// is hard to foretell.
+/// A linear search takes more instructions than a sorted list but less time, because the moves in such a list
+/// are hard to predict.
 #[derive(Debug, Default)]
 pub struct Heads(Vec<Key>);
 

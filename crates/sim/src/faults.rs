@@ -55,7 +55,7 @@ fn list(consumers: &[(String, u64)]) -> String {
     consumers.iter().map(|(name, bytes)| format!("{name} {}", size(*bytes))).collect::<Vec<_>>().join(", ")
 }
 
-/// What a stage must not do.
+/// Faults of a stage.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages name the fields")]
 pub enum StageFault {
@@ -65,9 +65,7 @@ pub enum StageFault {
     Endless { stage: String, seconds: f64 },
     #[error("stages.{stage} sends on a packet that it does not hold")]
     NotHeld { stage: String },
-    #[error(
-        "stages.{stage} holds {held} packets for ever: it has asked for no wake-up at which it could send them on"
-    )]
+    #[error("stages.{stage} holds {held} packets indefinitely: it has requested no wake-up to send them")]
     HeldForever { stage: String, held: u32 },
 }
 

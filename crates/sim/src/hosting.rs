@@ -1,4 +1,4 @@
-//! What hosts of applications keep: the application of each user, the connections that it has opened, and arrival processes.
+//! Hosts of applications: the application of each user, its open connections, and arrival processes.
 
 use evenflow_base::schema::Values;
 use evenflow_base::{End, Stream, Time};
@@ -14,7 +14,7 @@ use crate::tcp::Tcp;
 /// No flow, or no application.
 pub const NONE: u32 = u32::MAX;
 
-/// One kind of traffic of one user that opens flows on the way.
+/// One kind of traffic of one user that opens flows during the run.
 #[derive(Debug)]
 pub struct Hosted {
     /// The application.
@@ -31,13 +31,13 @@ pub struct Hosted {
     pub tells_windows: bool,
     /// Index into [`crate::network::Network::profiles`].
     pub profile: u32,
-    /// What congestion controls are made of; absent: it opens no connection.
+    /// Template of congestion controls; absent: it opens no connection.
     pub control: Option<Control>,
     /// By the application's own number: the flow of a connection, or [`NONE`].
     pub conns: Vec<u32>,
-    /// Ends of connections that it is about to open which read at a pace of their own.
+    /// Ends of future connections with their own reading pace.
     pub paced: Vec<(u32, End)>,
-    /// What became of its flows.
+    /// Totals of its flows.
     pub sums: Sums,
 }
 
@@ -66,7 +66,7 @@ pub struct Control {
     pub values: Values,
     /// The user's weight.
     pub weight: f64,
-    /// One that nobody has used; absent where some parameter is drawn for each flow.
+    /// A new congestion control; absent if a parameter is drawn for each flow.
     pub fresh: Option<CongestionControl>,
 }
 
@@ -83,7 +83,7 @@ impl Control {
     }
 }
 
-/// What became of the flows of one kind of traffic of one user that are over.
+/// Totals of finished flows of one kind of traffic of one user.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sums {
     /// Integrals of their congestion windows: bytes times nanoseconds, nanoseconds open, nanoseconds at the floor. Whole, so that the
@@ -91,9 +91,9 @@ pub struct Sums {
     pub meter: (u128, u64, u64),
     /// Connections that gave up.
     pub dead: u64,
-    /// What their senders have counted.
+    /// Counters of their senders.
     pub senders: SenderSums,
-    /// What their servers have, by what concerns video.
+    /// Counters of their servers about video.
     pub served: Served,
     /// Application bytes in the whole run.
     pub bytes: Bytes,
@@ -128,7 +128,7 @@ pub struct Bytes {
     pub lost: u64,
 }
 
-/// What an application has asked of one end of a flow.
+/// Requests of an application for one end of a flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Side {
     /// Bytes written.
@@ -137,13 +137,13 @@ pub struct Side {
     pub waiting: u64,
     /// So much was written when all of it was acknowledged last.
     pub acknowledged: u64,
-    /// It closes when what waits has room.
+    /// It closes when all waiting data is in the send buffer.
     pub closes: bool,
-    /// What a probe logs of its sender.
+    /// Probe log of its sender.
     pub logged: Logged,
 }
 
-/// What is in the place of a flow that was opened on the way.
+/// The slot of a flow that was opened during the run.
 #[derive(Clone, Copy, Debug)]
 pub struct Live {
     /// By [`End`].

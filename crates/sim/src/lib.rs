@@ -50,7 +50,8 @@ pub struct Options {
     pub memory: Option<u64>,
 }
 
-/// What a run leaves behind. To drop it takes as long as it is large: seconds, for millions of flows.
+/// The memory of a finished run. Dropping it takes time in proportion to its size: seconds for millions of
+/// flows.
 #[derive(Debug)]
 pub struct Remains<'a>(Left<'a>);
 

@@ -1,9 +1,9 @@
-//! What flows and stages count in the measuring window. Links have their own counters.
+//! Counters of flows and stages in the measuring window. Links have separate counters.
 
 use evenflow_base::{Reason, Time};
 pub use evenflow_link::counters::{Moments, PortCounters, SideCounters, Window, bin_of, edge, quantile};
 
-/// What all copies of one stage have in common.
+/// Common counters of all copies of a stage.
 #[derive(Clone, Debug, Default)]
 pub struct StageCounters {
     /// The stage's name.
@@ -12,13 +12,13 @@ pub struct StageCounters {
     pub drops: [[u64; Reason::ALL.len()]; 2],
     /// Marks, the same.
     pub marks: [[u64; Reason::ALL.len()]; 2],
-    /// Packets of its own that it has made in the window, and their bytes.
+    /// Packets sent by the stage in the window, and their bytes.
     pub sent: (u64, u64),
     /// Dropped in the whole run.
     pub all_dropped: u64,
 }
 
-/// What one flow has in the window.
+/// Counters of one flow in the window.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlowCounters {
     /// Data packets that reached the end of the path.
@@ -27,7 +27,7 @@ pub struct FlowCounters {
     pub marks: u64,
     /// Their bytes.
     pub throughput_bytes: u64,
-    /// Data packets dropped on the way.
+    /// Data packets dropped on the path.
     pub losses: u64,
     /// Data packets sent.
     pub sent: u64,

@@ -12,10 +12,11 @@ use crate::probe::Probes;
 use crate::slots::flows_per_user;
 use crate::tcp::Tcp;
 
-/// Bytes that an event or a sent packet adds at most: connections, packets under way and their scoreboards, values of series.
+/// Maximum bytes that an event or a sent packet adds: connections, packets in flight and their scoreboards,
+/// values of series.
 const STEP: u64 = 1 << 10;
 
-/// Events and sent packets between two sums, at least.
+/// Minimum number of events and sent packets between two sums.
 const LEAST_BETWEEN: u64 = 1 << 12;
 
 /// A value of a series with its instant.
@@ -86,7 +87,7 @@ fn series_bytes(scenario: &Scenario) -> u64 {
     bytes as u64
 }
 
-/// What uses the memory of a run.
+/// Memory of a run by consumer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Usage {
     /// Bytes by link, by stage, by group.
@@ -139,7 +140,7 @@ impl Usage {
 #[derive(Debug)]
 pub struct Limit {
     most: u64,
-    /// What one event or packet may add.
+    /// Maximum that one event or packet adds.
     step: u64,
     /// Events and sent packets before the next sum.
     pub next: u64,
@@ -159,7 +160,7 @@ impl Limit {
         Limit { most: most.unwrap_or(u64::MAX), step: STEP, next, names }
     }
 
-    /// One event may add so many bytes.
+    /// Allows one event to add this many bytes.
     pub fn allow_for(&mut self, step: u64) {
         self.step = self.step.max(step);
     }
@@ -172,7 +173,7 @@ impl Limit {
         RunError::Memory { limit: self.most, seconds: now.seconds(), largest: all }
     }
 
-    /// Whether so many bytes are within it.
+    /// Whether this many bytes are within the limit.
     pub fn holds(&self, bytes: u64) -> bool {
         bytes <= self.most
     }
@@ -189,7 +190,7 @@ impl Limit {
 }
 
 impl Network {
-    /// What it uses; all that is not a component's own is in [`Usage::tables`].
+    /// Memory of the network. Parts that belong to no component are in [`Usage::tables`].
     pub fn usage(&self) -> Usage {
         let mut usage = Usage::of(self.sides.len() / 2, self.stage_counters.len(), self.senders_before.len());
         for port in &self.ports {

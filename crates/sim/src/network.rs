@@ -1,5 +1,4 @@
-//! The network of a run: ports, lanes, stages, routes, flows and their endpoints, as data. What happens in it is the
-//! engine's affair.
+//! The network of a run as data: ports, lanes, stages, routes, flows and their endpoints.
 
 use std::ops::Range;
 
@@ -49,7 +48,7 @@ pub enum Hop {
     Nobody,
 }
 
-/// What receives and sends a flow's packets.
+/// The endpoint of a flow's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Endpoint {
     /// A TCP connection: index into [`Network::connections`].
@@ -63,29 +62,29 @@ pub enum Endpoint {
     Model(u32),
 }
 
-/// What a flow is and where its packets go.
+/// A flow and its route.
 #[derive(Clone, Copy, Debug)]
 pub struct Flow {
-    /// What receives and sends its packets.
+    /// Its endpoint.
     pub endpoint: Endpoint,
     /// Where its route begins in [`Network::routes`].
     pub route: u32,
-    /// Whose place it takes among events of one instant: its own, or that of the flow it was modelled after.
+    /// Its rank among events of one instant: its own, or that of the flow it was modelled after.
     pub tie: u32,
     /// Index into [`Network::hosts`].
     pub host: u32,
-    /// Where on its route the way back begins.
+    /// Start of the reverse path on its route.
     pub back: u8,
     /// Where on it [`Hop::Discard`] is.
     pub discard: u8,
     /// Its traffic class.
     pub class: u8,
-    /// What the packets of its connection carry in options.
+    /// Options in its connection's packets.
     pub carries: Carries,
     /// `ip::BACKWARD` where the client is at the end of the path: the server's segments follow the path. Otherwise 0.
     pub turn: u8,
-    /// Its first link hears from its host alone and is FIFO: the link's work is done when the packet is launched, with the
-    /// instant at which it will leave the host.
+    /// Its first link is FIFO and has no other input. The link processes a packet at launch, with the instant
+    /// at which it will leave the host.
     pub folded: bool,
 }
 
@@ -115,7 +114,7 @@ pub struct Host {
     pub group: u32,
     /// When its last packet left it; order is kept.
     pub left: Time,
-    /// The profiles of its own, in [`Network::profiles`], where its connections share metrics.
+    /// Its own profiles in [`Network::profiles`], if its connections share metrics.
     pub profiles: Range<usize>,
 }
 
@@ -177,16 +176,16 @@ pub struct Network {
     pub stages: Vec<StageSlot>,
     /// Counters by stage of the scenario.
     pub stage_counters: Vec<StageCounters>,
-    /// All routes, one after the other. Each goes there and back: ports and stages, an end, ports and
-    /// stages, the other end, [`Hop::Discard`]; then the routes of packets that stages on it make. The
-    /// position on it is all there is to know about where a packet is.
+    /// All routes, one after the other. Each has a forward part, an end, a reverse part, the other end, and
+    /// [`Hop::Discard`]. Routes of packets from stages follow. The index on a route is a packet's whole
+    /// position.
     pub routes: Vec<Hop>,
     /// Where on a route the ways begin of packets that a stage makes, by [`evenflow_stage::To`]; 0: there is none. By group, then
     /// stage of the scenario; empty where no stage makes any.
     pub own_ways: Vec<[u8; 3]>,
     /// Flows.
     pub flows: Vec<Flow>,
-    /// What flows counted.
+    /// Counters of flows.
     pub counters: Vec<FlowCounters>,
     /// TCP connections.
     pub connections: Vec<Tcp>,
@@ -198,11 +197,11 @@ pub struct Network {
     pub hosts: Vec<Host>,
     /// When each flow starts that there is from the start.
     pub starts: Vec<Time>,
-    /// Traffic that opens flows on the way.
+    /// Traffic that opens flows during the run.
     pub applications: Vec<Hosted>,
     /// The flows that it has opened.
     pub slots: Slots,
-    /// What is in their places.
+    /// Their slots.
     pub live: Vec<Live>,
     /// Arrival processes that groups share.
     pub arrivals: Vec<Arrivals>,
@@ -238,7 +237,7 @@ impl Network {
         RoundTrip { base: Some(base), smoothed, reported: None }
     }
 
-    /// The connection of a flow that was opened on the way, if it has one that is not over.
+    /// The connection of a flow that was opened during the run, unless it is over.
     pub fn going_on(&self, flow: u32) -> Option<u32> {
         let slot = self.slots.get(flow).filter(|slot| slot.taken && !slot.over);
         match self.flows[flow as usize].endpoint {
@@ -247,8 +246,7 @@ impl Network {
         }
     }
 
-    /// Flows that have a TCP connection, each with the connection. `opened`: also those that were opened on
-    /// the way and are not over.
+    /// Flows with a TCP connection. `opened`: including those opened during the run that are not over.
     fn tcp(&self, opened: bool) -> impl Iterator<Item = (u32, &Flow, &Connection)> {
         let counts =
             move |flow: u32| self.slots.get(flow).is_none_or(|slot| opened && slot.taken && !slot.over);

@@ -62,7 +62,7 @@ impl Select {
         }
     }
 
-    /// The same for a flow that was opened on the way: it shares its user's queue and key, or has a key of its own.
+    /// The key of a flow that was opened during the run: its user's, or its own.
     fn key_of_slot(&self, flow: u32, slots: &Slots) -> usize {
         match self {
             Select::Key(_, SchedulerPer::Flow) => slots.key(flow) as usize,

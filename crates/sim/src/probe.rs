@@ -10,7 +10,7 @@ use crate::events::{Key, NEVER, Rank, key};
 use crate::measure::PortCounters;
 use crate::trace::Trace;
 
-/// What series can read of a network.
+/// Gauges of a network that series can read.
 pub trait Gauges {
     /// An observable of a port's queue, or of a node of its scheduler, as of `now`.
     fn queue(&mut self, port: usize, node: Option<u32>, name: &str, now: Time) -> Option<f64>;
@@ -22,11 +22,11 @@ pub trait Gauges {
     fn received(&self, flow: usize) -> u64;
     /// An observable of a TCP flow's sender.
     fn sender(&self, flow: usize, name: &str) -> Option<f64>;
-    /// The same of the flow with this number of a user's machine, which he opens on the way; `None` while it is not open.
+    /// An observable of the flow with this number that a user's machine opened; `None` while it is not open.
     fn opened(&self, host: u32, number: u32, name: &str) -> Option<f64>;
 }
 
-/// What a timed series reads.
+/// Source of a timed series.
 #[derive(Clone, Copy, Debug)]
 pub enum Source {
     /// Observable of a port's queue, or of a node of its scheduler (a class of HTB).
@@ -39,7 +39,7 @@ pub enum Source {
     Stage(usize, &'static str),
     /// Observable of a flow's sender.
     Sender(usize, &'static str),
-    /// The same of a flow that is opened on the way: the user's machine, and the flow's number there.
+    /// An observable of a flow opened during the run: the user's machine, and the flow's number there.
     Opened(u32, u32, &'static str),
     /// Application bytes received by a flow: the increase.
     Received(usize),
@@ -48,7 +48,7 @@ pub enum Source {
 /// A series taken at intervals.
 #[derive(Clone, Copy, Debug)]
 pub struct Timed {
-    /// What it reads.
+    /// Its source.
     pub source: Source,
     /// How often.
     pub every: Duration,
@@ -140,9 +140,9 @@ pub struct Probes {
     pub lists: Vec<(EventKind, Vec<Happening>)>,
     /// Flows opened, where they are to be listed.
     pub opened: Option<Vec<Opened>>,
-    /// Whose the flows are that there are from the start: group, user, number; only where openings are listed.
+    /// Owners of the initial flows: group, user, number. Only if openings are listed.
     pub whose: Vec<[u32; 3]>,
-    /// What happens to packets of chosen flows, where that is asked for.
+    /// The trace of chosen flows, if requested.
     pub trace: Option<Box<Trace>>,
     /// Flows over, where they are to be listed.
     pub closed: Option<Vec<Closed>>,

@@ -30,7 +30,7 @@ use crate::trace::STAGES;
 use crate::transfers::{Sums, Transfers};
 use crate::viewing::Viewed;
 
-/// What a run gives.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The record without series data and without provenance.
@@ -65,14 +65,14 @@ pub fn record(engine: &Engine, scenario: &Scenario, seed: u64) -> Option<Outcome
     Some(Outcome { record: out, record_hash, columns })
 }
 
-/// The record hash: SHA-256 over what was measured, 16 hexadecimal digits.
+/// The record hash: SHA-256 over the measurements, 16 hexadecimal digits.
 ///
-/// Left out: what was simulated (`scenario_hash`), provenance (`engine`, `wall_s`, `cpu_s`), and `events`, which depends on
-/// the path taken. Of `event_reasons` the names that recorded drops and marks use are covered, so that a new reason
-/// changes no record without it.
+/// It excludes the scenario (`scenario_hash`), provenance (`engine`, `wall_s`, `cpu_s`), and `events`, which
+/// depends on shortcuts. Of `event_reasons` it covers only names in use, so that a new reason changes no
+/// other record.
 ///
-/// Args: `version`: only fields that records have had since this version ([`metrics::VERSION`] is the latest) are covered,
-/// so that a record of a later engine can be compared with the hash of an earlier one.
+/// `version` limits it to fields of that version of the record ([`metrics::VERSION`] is the latest). A record
+/// of a later engine can then be compared with the hash of an earlier one.
 pub fn hash(record: &Map<String, Value>, columns: &[Column], version: u32) -> String {
     let mut covered = record.clone();
     for provenance in
@@ -203,7 +203,7 @@ fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
             let (mut good, mut through) = (0.0, 0.0);
             for _ in 0..per_user {
                 if engine.is_stopped() {
-                    return Value::Null; // nobody wants it any more
+                    return Value::Null; // the run was stopped
                 }
                 let c = &engine.net.counters[flow];
                 total.throughput_bytes += c.throughput_bytes;
@@ -286,7 +286,7 @@ fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
     Value::Object(out)
 }
 
-/// What the users of each group that plays video have seen in the window, and whether it is adaptive.
+/// Views of each group's users with video in the window, and whether the video is adaptive.
 fn videos(engine: &Engine, scenario: &Scenario) -> Vec<Option<(bool, Vec<Viewer>)>> {
     let mut groups: Vec<Option<(bool, Vec<Viewer>)>> = vec![None; scenario.groups.len()];
     let served = engine.net.served(false);
@@ -308,10 +308,10 @@ fn videos(engine: &Engine, scenario: &Scenario) -> Vec<Option<(bool, Vec<Viewer>
     groups
 }
 
-/// What a viewer has seen, and what the servers of his video have counted.
+/// A viewer's measurements, and the counters of its video servers.
 type Viewer = (Viewed, Served);
 
-/// What a group's viewers have seen.
+/// The measurements of a group's viewers.
 fn video((adaptive, viewers): &(bool, Vec<Viewer>)) -> Value {
     let users: Vec<&Viewed> = viewers.iter().map(|(seen, _)| seen).collect();
     let sum = |of: fn(&Viewed) -> u64| users.iter().map(|u| of(u)).sum::<u64>();
@@ -381,7 +381,7 @@ fn video((adaptive, viewers): &(bool, Vec<Viewer>)) -> Value {
     Value::Object(out)
 }
 
-/// What a group's senders have counted in the window.
+/// The counters of a group's senders in the window.
 fn senders(of: &SenderSums) -> Value {
     let [congestion, receive, application] = of.limited.map(|ns| ns as f64 / 1e9);
     let [loss, mark, timeout] = of.reductions;
@@ -394,12 +394,12 @@ fn senders(of: &SenderSums) -> Value {
     })
 }
 
-/// What a group's ConEx senders do, the first of them: they count alike.
+/// The settings of a group's first ConEx sender; all have the same unit.
 fn conex(group: &Group) -> Option<&Settings> {
     group.traffic.iter().find_map(|traffic| traffic.tcp.as_ref()?.profile.conex.as_ref())
 }
 
-/// What a group's ConEx senders were told and said in the window, and where they stand at its end.
+/// Totals of a group's ConEx senders in the window, and their state at its end.
 fn exposed(users: &[Exposed], unit: Unit) -> Value {
     let mut sum = Exposed::default();
     users.iter().for_each(|user| sum.join(user));
@@ -421,7 +421,7 @@ fn exposed(users: &[Exposed], unit: Unit) -> Value {
     })
 }
 
-/// What became of a group's transfers in the window.
+/// A group's transfers in the window.
 fn transfers(of: &Transfers, engine: &Engine) -> Value {
     let sum = |field: fn(&Sums) -> u64| of.users.iter().map(field).sum::<u64>();
     let list = |field: fn(&Sums) -> u64| of.users.iter().map(field).collect::<Vec<u64>>();
@@ -534,7 +534,7 @@ fn reasons(counts: &[u64]) -> Value {
     Value::Object(named.map(|(r, n)| (r.name().to_string(), json!(n))).collect())
 }
 
-/// What the schedulers of a link's copies have counted in the window, and where they stand at its end, if they count at all.
+/// Counters of the schedulers of a link's copies in the window, and their state at its end, if they count.
 fn scheduled(engine: &Engine, ports: &[&Port], spec: &QueueSpec) -> Option<Map<String, Value>> {
     let mut copies: Vec<&Scheduled> = Vec::new();
     for port in ports {
@@ -713,7 +713,7 @@ fn columns(engine: &Engine, scenario: &Scenario) -> Vec<Column> {
             EventKind::Drop => ("drop", "reason"),
             EventKind::Mark => ("mark", "reason"),
             EventKind::Arrival => ("arrival", "marked"),
-            EventKind::Open | EventKind::Close => continue, // lists of their own
+            EventKind::Open | EventKind::Close => continue, // these have separate lists
         };
         let times: Vec<f64> = list.iter().map(|h| h.time.seconds()).collect();
         let at_stage = |h: &Happening| h.component & STAGES != 0;

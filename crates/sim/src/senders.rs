@@ -1,11 +1,11 @@
-//! What a group's TCP senders have counted of themselves.
+//! Counters of a group's TCP senders.
 
 use evenflow_base::Time;
 use evenflow_transport::sender::Life;
 use evenflow_transport::{Profile, Sender};
 
-/// What a probe of the kernel logs of a sender: its window and threshold before each segment that it receives, where the window
-/// is another one than the last that was logged (Linux's `tcp_probe`).
+/// Log of Linux's `tcp_probe`: window and threshold before each received segment, when the window differs
+/// from the last one logged.
 #[derive(Clone, Copy, Debug)]
 pub struct Logged {
     window: f64,
@@ -30,7 +30,7 @@ impl Logged {
     }
 }
 
-/// What the servers of one player's video have counted.
+/// Counters of the servers of one player's video.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Served {
     /// Falls of the slow-start threshold.
@@ -56,7 +56,7 @@ impl Served {
         self.timeouts += u64::from(counts.timeouts);
     }
 
-    /// What has come since `before`.
+    /// The increase since `before`.
     pub fn since(self, before: &Served) -> Served {
         Served {
             threshold_falls: self.threshold_falls - before.threshold_falls,
@@ -93,7 +93,7 @@ pub struct SenderSums {
 }
 
 impl SenderSums {
-    /// Adds what a sender has counted by `now`.
+    /// Adds the counters of a sender at `now`.
     pub fn add(&mut self, sender: &Sender, now: Time) {
         let (counts, limited) = (sender.counts(), sender.limited(now));
         let of = counts.reductions;
@@ -113,7 +113,7 @@ impl SenderSums {
         self.combine(other, |a, b| a + b);
     }
 
-    /// What has come since `before`.
+    /// The increase since `before`.
     pub fn since(mut self, before: &SenderSums) -> SenderSums {
         self.combine(before, |a, b| a - b);
         self

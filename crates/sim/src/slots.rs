@@ -1,8 +1,8 @@
-//! Flows that are opened on the way: who opened them, their numbers, and the places they take while they live.
+//! Flows opened during a run: their owners, numbers and slots.
 //!
-//! A user numbers his flows in the order in which he opens them, behind those that he has from the start. Names of streams, keys of
-//! hashes and the order of events follow user and number. A place in the tables of flows, a *slot*, is used again as soon as a
-//! flow is over and none of its packets is left in the network; nothing that can be seen depends on it.
+//! A user numbers its flows in the order of opening, after its initial flows. Names of streams, hash keys and
+//! the order of events follow user and number. A *slot* in the tables of flows is reused when a flow is over
+//! and none of its packets is left. No result depends on the slot.
 
 use std::fmt::Write;
 
@@ -16,12 +16,13 @@ pub fn lasting_flows(group: &Group) -> usize {
     lasting.map(|t| t.flows() as usize).sum()
 }
 
-/// Places of a user of `group` among flows: those from the start, then one for each traffic that opens its flows on the way.
+/// Places of a user of `group` among flows: its initial flows, then one for each kind of traffic that opens
+/// flows.
 pub fn flows_per_user(group: &Group) -> usize {
     lasting_flows(group) + group.traffic.iter().filter(|traffic| traffic.opens()).count()
 }
 
-/// Traffic of one user that opens flows on the way.
+/// Traffic of one user that opens flows during the run.
 #[derive(Clone, Debug)]
 pub struct Opener {
     /// Its place among flows: a flow that carries nothing itself, after which those that it opens are modelled.
@@ -41,7 +42,7 @@ pub struct Slot {
     pub number: u32,
     /// Its number among all flows of the run, in lists of events.
     pub id: u32,
-    /// What a hash tells it apart by; only where some queue hashes flows.
+    /// Its hash key, if a queue hashes flows.
     pub key: u32,
     /// The connection's number among those of its application.
     pub conn: u32,
@@ -53,7 +54,7 @@ pub struct Slot {
     pub taken: bool,
 }
 
-/// All flows that are opened on the way.
+/// All flows opened during the run.
 #[derive(Clone, Debug, Default)]
 pub struct Slots {
     /// Those who open flows.
@@ -139,13 +140,13 @@ impl Slots {
         (flow - self.first) as usize
     }
 
-    /// What is known of a place.
+    /// The slot at a place.
     #[inline]
     pub fn of(&self, place: usize) -> &Slot {
         &self.places[place]
     }
 
-    /// The place of a flow that was opened on the way; `None` for one that there was from the start.
+    /// The slot of a flow opened during the run; `None` for an initial flow.
     #[inline]
     pub fn get(&self, flow: u32) -> Option<&Slot> {
         self.places.get(flow.checked_sub(self.first)? as usize)
@@ -158,7 +159,7 @@ impl Slots {
         Stream::new(seed, &format!("groups/{owner}{}/{purpose}", slot.number))
     }
 
-    /// Whether a flow was opened on the way.
+    /// Whether a flow was opened during the run.
     #[inline(always)]
     pub fn has(&self, flow: u32) -> bool {
         flow >= self.first
@@ -176,7 +177,7 @@ impl Slots {
         self.get(flow).map_or(flow, |slot| slot.id)
     }
 
-    /// What a hash tells a flow apart by that was opened on the way.
+    /// The hash key of a flow opened during the run.
     pub fn key(&self, flow: u32) -> u32 {
         self.get(flow).map_or(0, |slot| slot.key)
     }

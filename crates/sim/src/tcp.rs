@@ -11,7 +11,7 @@ use crate::measure::{Window, WindowMeter};
 pub struct Tcp {
     /// Both ends.
     pub connection: Connection,
-    /// What the engine keeps of each end.
+    /// The engine's state of each end.
     pub ends: [TcpEnd; 2],
     /// Index into [`Network::profiles`].
     pub profile: u32,
@@ -19,7 +19,7 @@ pub struct Tcp {
     pub flow: u32,
 }
 
-/// What the engine keeps of an end of a connection.
+/// The engine's state of an end of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpEnd {
     /// When it is to be woken.

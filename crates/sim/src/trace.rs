@@ -1,7 +1,7 @@
-//! What happens to each packet of chosen flows at each component, as `[record] trace` asks for.
+//! Traces of packets of chosen flows at each component, for `[record] trace`.
 //!
-//! On the routes of such flows stand *taps*, entries beside those of the components: other flows have none, and a run without a
-//! trace pays nothing. A run with one does all its work at its time (nothing is folded).
+//! Routes of such flows have *taps* next to components. Other flows have none, and a run without a trace has
+//! no cost. A run with a trace does all work at its time.
 
 use evenflow_base::options::OUTER;
 use evenflow_base::{Carried, Heap, Options, Outer, Packet, Reason, Time, ip};
@@ -12,7 +12,7 @@ use crate::faults::RunError;
 /// Rows that a run may keep: about half a gigabyte as columns.
 pub const MOST_ROWS: usize = 1_000_000;
 
-/// What happened to a packet. The numbers stand in the column `trace.action`.
+/// The event of a packet. Its number is in the column `trace.action`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Action {
@@ -71,7 +71,7 @@ struct Row {
 pub struct Trace {
     /// By flow, of those that there are from the start: whether it is traced.
     pub flows: Vec<bool>,
-    /// By host: whether the flows that it opens on the way are.
+    /// By host: whether the flows that it opens are traced.
     pub hosts: Vec<bool>,
     rows: Vec<Row>,
     carried: Vec<Carried>,
@@ -86,7 +86,7 @@ impl Trace {
     }
 
     /// Adds a row, if there is space for it.
-    #[expect(clippy::too_many_arguments, reason = "what a row has")]
+    #[expect(clippy::too_many_arguments, reason = "the fields of a row")]
     pub fn add(
         &mut self,
         time: Time,
@@ -112,7 +112,7 @@ impl Trace {
         Ok(())
     }
 
-    /// The columns. What a packet does not have is not a number.
+    /// The columns. Fields that a packet does not have are NaN.
     pub fn columns(&self) -> Vec<Column> {
         let times: Vec<f64> = self.rows.iter().map(|row| row.time.seconds()).collect();
         FIELDS
@@ -152,7 +152,7 @@ impl std::ops::Deref for Beside<'_> {
     }
 }
 
-/// What a row says in one column; `None`: nothing.
+/// The value of a row in one column; `None`: no value.
 type Value = fn(&Row, Beside) -> Option<f64>;
 
 fn flag(on: bool) -> Option<f64> {

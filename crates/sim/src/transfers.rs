@@ -45,7 +45,7 @@ impl Times {
     }
 }
 
-/// What became of one user's transfers in the window.
+/// Totals of one user's transfers in the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
     /// Started.

@@ -1,12 +1,11 @@
-//! What viewers of video saw in the window: how long they waited for it to start, how often and how long it stalled, what was
-//! played, and at which bitrate.
+//! Measurements of video viewers in the window: start delay, stalls, played time and bitrate.
 
 use evenflow_base::{Duration, Time};
 use evenflow_traffic::Moment;
 
 use crate::measure::Window;
 
-/// What one user has seen.
+/// Measurements of one user.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Viewed {
     /// Videos asked for, started, shown to their end, and left.
@@ -17,7 +16,7 @@ pub struct Viewed {
     pub finished: u64,
     /// See `asked`.
     pub left: u64,
-    /// When the last of those that were shown to their end in the window was.
+    /// Time at which the last video that ended in the window ended.
     pub finished_at: Option<Time>,
     /// From request to start, of each video that started in the window.
     pub startups: Vec<Duration>,
@@ -49,7 +48,7 @@ pub struct Viewed {
     pub parts_received: u64,
 }
 
-/// What of a video has come in, in parts that have levels, and how much of it has been shown.
+/// The received parts of a video, by level, and the part shown.
 #[derive(Default)]
 struct Reel {
     /// Level of each part, and where in the video it begins.
@@ -60,7 +59,7 @@ struct Reel {
     next: usize,
 }
 
-/// What is on the screen between two moments.
+/// The state of the screen between two events.
 #[derive(Clone, Copy, PartialEq)]
 enum Screen {
     Off,

@@ -1,8 +1,6 @@
-//! Wake-ups of the ends of connections: at most one for each end of a place in their table, whatever flows
-//! have had it.
+//! Wake-ups of the ends of connections: at most one for each end of a slot.
 //!
-//! A heap that knows where each end's wake-up is, so that one can be moved and taken out. What is over
-//! leaves nothing behind.
+//! An indexed heap, in which a wake-up can be moved and removed.
 
 use evenflow_base::{End, Heap};
 
@@ -65,7 +63,7 @@ impl Wakeups {
         self.heap.len()
     }
 
-    /// The `end` of the flow at `place`, opened by `application` as `number`, is to be woken at `key`, and not when it was to be so far.
+    /// Sets the wake-up of the `end` of the flow at `place`, opened by `application` as `number`, to `key`.
     pub fn set(&mut self, (place, end): (usize, End), key: Key, number: u32, application: u32) {
         let whom = (2 * place + end.index()) as u32;
         if self.at.len() <= whom as usize {
@@ -81,7 +79,7 @@ impl Wakeups {
         }
     }
 
-    /// No end of `place` is to be woken; says whether the first of all was among those that were.
+    /// Removes the wake-ups of both ends of `place`. Returns whether the first of all was among them.
     pub fn clear(&mut self, place: usize) -> bool {
         End::BOTH.into_iter().fold(false, |first, end| self.remove((place, end)) == Some(0) || first)
     }

@@ -12,7 +12,7 @@ use evenflow_base::{Duration, Packet, Time};
 use crate::rate_meter::{RateMeter, START, Start};
 use crate::station::{Cx, Kind, Owner, Pass, Station};
 
-/// The least rate an activity is computed from, bit/s: a rate of zero would poison every average for ever.
+/// Minimum rate for an activity, in bit/s. log2(0) would make every average infinite.
 const RATE_FLOOR: f64 = 1.0;
 
 /// Its configuration.
@@ -145,20 +145,22 @@ const OBSERVABLES: &[Observable] = &[
 ];
 
 const DEVIATIONS: &[Deviation] = &[Deviation {
-    what: "A measured rate below 1 bit/s counts as 1 bit/s, and such packets are counted.",
-    why: "The logarithm of zero would stay in every average; it can occur only at the meter's first instant.",
+    what: "A measured rate below 1 bit/s counts as 1 bit/s; a counter counts such packets.",
+    why: "Otherwise the logarithm of zero would stay in every average. It occurs only at the meter's first \
+          instant.",
 }];
 
 params! {
     /// The parameters of both meters in a scenario.
     #[derive(Clone, Debug)]
     pub struct Given {
-        /// Memory of the rate meter (M_AM). It should exceed that of the averager.
+        /// Memory of the rate meter (M_AM). It should exceed the memory of the averager.
         memory: Duration = Duration, Text("3 s"), Range::POSITIVE => source: PAPER;
-        /// Rate of activity zero (R_r). Users share in proportion to it; the group's weight multiplies it.
+        /// Rate with an activity of zero (R_r). Users share bandwidth in proportion to it; the group's weight
+        /// multiplies it.
         reference_rate: f64 = Rate, Text("10 kbit/s"), Range::POSITIVE => source: PAPER;
-        /// Factor of the bytes of each class (a_PHB).
-        accounting: Option<BTreeMap<String, f64>> = NumberPerClass, Absent("every class counts once"), Range::POSITIVE
+        /// Factor on the bytes of each class (a_PHB).
+        accounting: Option<BTreeMap<String, f64>> = NumberPerClass, Absent("1 for every class"), Range::POSITIVE
             => source: "Menth and Zeitler 2018, section III-D1";
         /// See [`START`].
         start: Start = START;
@@ -171,7 +173,14 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Mechanism::PLAIN,
     title: "Activity meter",
-    doc: "Measures the rate of a user and writes log2(rate / reference rate) into each packet, before any decision on it.",
+    example: r#"groups.users.path = ["meter", "bottleneck"]
+
+[stages.meter]
+kind = "activity-meter"
+per = "user"
+reference_rate = "10 kbit/s""#,
+    doc: "Measures the rate of each user and writes log2(rate / reference rate) into each packet before a \
+          queue decides on it.",
     source: "Menth and Zeitler 2018, section III-B, equations 1 to 5",
     params: Given::PARAMS,
     observables: OBSERVABLES,
@@ -185,7 +194,14 @@ pub static FAIR_TABLE: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Mechanism::PLAIN,
     title: "Fair activity meter",
-    doc: "Like the activity meter, with the measured rate multiplied by a uniform draw from (0, 1) for each packet.",
+    example: r#"groups.users.path = ["meter", "bottleneck"]
+
+[stages.meter]
+kind = "fair-activity-meter"
+per = "user"
+reference_rate = "10 kbit/s""#,
+    doc: "Like activity-meter, but multiplies the measured rate by a uniform draw from (0, 1) for each \
+          packet.",
     source: "Menth and Zeitler 2018, section III-E",
     params: Given::PARAMS,
     observables: OBSERVABLES,

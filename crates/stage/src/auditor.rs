@@ -1,10 +1,11 @@
-//! Auditor: compares, where packets leave the network, the congestion that each flow has met with what it has declared, and acts on
-//! flows that declare too little (RFC 7713 section 5.5).
+//! Auditor at the egress of a network: compares the congestion that each flow met with its declarations (RFC
+//! 7713 section 5.5). It acts on flows that declare too little.
 //!
-//! Two rules decide. `balance`: a flow's reports and credits less its marks and losses (Sanhaji et al. 2015, who switch theirs off;
-//! re-ECN's balance of worths). `ratio`: the tests and the drop probability of draft-wagner-conex-audit-02. Marks are seen on the
-//! packets. Losses are inferred from sequence numbers, where there are any to see: never exactly (RFC 7713 section 5.5). Not here:
-//! who pays for congestion (the congestion policer), feedback (the sender), the rules of re-ECN's dropper ([`crate::dropper`]).
+//! Rule `balance`: reports and credits minus marks and losses (Sanhaji et al. 2015). Rule `ratio`: the tests
+//! and the drop probability of draft-wagner-conex-audit-02. [`crate::dropper`] has the rules of re-ECN.
+//!
+//! The auditor sees marks on packets and infers losses from sequence numbers, which is never exact (RFC 7713
+//! section 5.5).
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -37,7 +38,7 @@ pub enum Rule {
     },
 }
 
-/// What counts as congestion.
+/// Events that count as congestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Audit {
     /// Congestion marks.
@@ -56,7 +57,7 @@ words! {
     }
 }
 
-/// By what a segment that comes late is told from one that was sent again.
+/// Criterion that distinguishes a late segment from a retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// By its timestamp, which is later than that of what overtook the original.
@@ -70,7 +71,7 @@ pub enum Order {
     Count,
 }
 
-/// What is done to packets of a flow that declares too little.
+/// Action on packets of a flow that declares too little.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// They are dropped.
@@ -86,9 +87,9 @@ pub enum Action {
 pub struct Params {
     /// How a flow is judged.
     pub rule: Rule,
-    /// What is audited.
+    /// Events that count as congestion.
     pub audit: Audit,
-    /// What is counted.
+    /// Unit of all accounts.
     pub unit: Unit,
     /// Debt that is overlooked, packets or bytes.
     pub allowance: f64,
@@ -98,11 +99,11 @@ pub struct Params {
     pub losses: Losses,
     /// Packets beyond a gap after which what is missing is lost.
     pub reordering: u32,
-    /// How what is late is told from what is sent again.
+    /// Criterion for late segments.
     pub order: Order,
-    /// What is done.
+    /// Action on picked packets.
     pub action: Action,
-    /// What it drops itself is congestion that the flow has met.
+    /// The auditor's own drops count as congestion of the flow.
     pub own_drops: bool,
     /// Flows that have declared nothing have one account together.
     pub together: bool,
@@ -172,7 +173,7 @@ fn classifies(values: &Values) -> bool {
     values.is(Given::action, ActionWord::Class)
 }
 
-/// What is wrong with parameters together; some of them may be missing.
+/// Errors in the combination of parameters; some may be missing.
 fn problems(values: &Values) -> Vec<Problem> {
     let counts = |unit: Unit| if unit == Unit::Packets { "packets" } else { "bytes" };
     let mut problems: Vec<Problem> = Vec::new();
@@ -183,18 +184,19 @@ fn problems(values: &Values) -> Vec<Problem> {
         let (own, other) = (counts(own), counts(other));
         problems.push((
             Given::limit.name,
-            format!("counts {other}, but allowance counts {own}; an auditor counts one of the two"),
+            format!("counts {other}, but allowance counts {own}; use one unit for both"),
         ));
     }
     if values.is(Given::rule, RuleWord::Ratio) {
         if values.has(Given::limit) {
             problems.push((
                 Given::limit.name,
-                "means nothing with rule = \"ratio\", which drops by the share that is missing".into(),
+                "has no effect with rule = \"ratio\", which drops by the missing share".into(),
             ));
         }
         if !values.has(Given::delay) {
-            let why = "is required beside rule = \"ratio\": at least twice the longest round trip, for example \"600 ms\"";
+            let why = "is required with rule = \"ratio\": at least twice the longest round trip, for example \
+                       \"600 ms\"";
             problems.push((Given::delay.name, why.into()));
         }
     }
@@ -202,35 +204,36 @@ fn problems(values: &Values) -> Vec<Problem> {
     let times =
         [Given::reordering_window, Given::repair].into_iter().filter(|key| counted && values.has(*key));
     for name in times.map(|key| key.name) {
-        problems.push((name, "means nothing with order = \"count\"".into()));
+        problems.push((name, "has no effect with order = \"count\"".into()));
     }
     if values.is(Given::own_drops, OwnDrops::Counted) && values.is(Given::losses, Losses::Retransmissions) {
-        let why = "\"counted\" means nothing with losses = \"retransmissions\", which counts them when they come again";
+        let why = "\"counted\" has no effect with losses = \"retransmissions\", which counts drops when they \
+                   are retransmitted";
         problems.push((Given::own_drops.name, why.into()));
     }
     if values.is(Given::own_drops, OwnDrops::Counted)
         && values.has(Given::action)
         && !values.is(Given::action, ActionWord::Drop)
     {
-        problems.push((Given::own_drops.name, "\"counted\" means nothing without action = \"drop\"".into()));
+        problems.push((Given::own_drops.name, "\"counted\" has no effect without action = \"drop\"".into()));
     }
     if values.is(Given::audit, AuditWord::Ecn) && values.is(Given::losses, Losses::Retransmissions) {
         problems.push((
             Given::losses.name,
-            "\"retransmissions\" means nothing with audit = \"ecn\", which counts no losses".into(),
+            "\"retransmissions\" has no effect with audit = \"ecn\", which counts no losses".into(),
         ));
     }
     if values.has(Given::hold) && !values.is(Given::action, ActionWord::Delay) {
-        problems.push((Given::hold.name, "means nothing without action = \"delay\"".into()));
+        problems.push((Given::hold.name, "has no effect without action = \"delay\"".into()));
     }
     problems.extend(class_problem(values, classifies(values)));
     problems
 }
 
-/// What a packet says and shows, in the auditor's unit.
+/// Declarations and marks of a packet, in the auditor's unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Seen {
-    /// Re-Echo-Loss; without bits of their own all reports are in `ecn`.
+    /// Re-Echo-Loss; an encoding without separate bits has all reports in `ecn`.
     loss: f64,
     /// Re-Echo-ECN.
     ecn: f64,
@@ -239,14 +242,14 @@ struct Seen {
     mark: f64,
 }
 
-/// What is known of numbers below the highest.
+/// State of numbers below the highest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Known {
     /// They have not come.
     Missing,
     /// They came before anything else, or not at all.
     Unseen,
-    /// They were sent again, which was counted as so much at this time; the original may yet come.
+    /// Retransmitted and counted with this amount at this time; the original may still arrive.
     SentAgain(Time, f64),
 }
 
@@ -258,13 +261,13 @@ struct Gap {
     known: Known,
     /// When the first packet from beyond it came.
     opened: Time,
-    /// What that showed on its sender's clock.
+    /// Timestamp of that packet.
     stamp: u32,
     /// Packets that have come from beyond it.
     passed: u32,
 }
 
-/// What is known of a flow's numbers.
+/// The sequence numbers of a flow.
 #[derive(Clone, Debug, Default)]
 struct Numbers {
     /// The end of what has come; `None`: nothing.
@@ -286,12 +289,12 @@ struct Arriving {
     amount: f64,
 }
 
-/// What a segment shows.
+/// Findings about a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Shown {
     /// Bytes that have been missing for too long.
     missing: u64,
-    /// It fills a gap and was sent again.
+    /// It fills a gap and is a retransmission.
     repairs: bool,
     /// It was here before, for all one knows.
     again: bool,
@@ -338,9 +341,9 @@ impl Numbers {
         shown
     }
 
-    /// Takes a segment out of the gaps. One that was sent again has a later timestamp than what overtook its original: that was sent
-    /// before anybody could miss it (RFC 8985 section 6.2 has the same order). What comes too late counts as sent again, or old
-    /// timestamps would hide every loss.
+    /// Removes a segment from the gaps. A retransmission has a later timestamp than the packet that overtook
+    /// its original (RFC 8985 section 6.2). A segment after the reordering window counts as a retransmission;
+    /// otherwise old timestamps would hide every loss.
     fn fill(&mut self, segment: Arriving, order: Order) -> Shown {
         let Arriving { seq, end, stamp, at, amount } = segment;
         let (mut shown, mut original) = (Shown::default(), false);
@@ -364,7 +367,7 @@ impl Numbers {
             }
             original |= !later;
             if later {
-                // What repairs several gaps is not taken back.
+                // A segment that repairs several gaps keeps its count.
                 let (from, to) = (seq.max(gap.from), end.min(gap.to));
                 let piece = Gap { from, to, known: Known::SentAgain(at, amount), ..*gap };
                 lost = (!shown.repairs).then_some(piece);
@@ -397,11 +400,11 @@ struct Met {
 /// A flow's account.
 #[derive(Clone, Debug, Default)]
 struct Account {
-    /// What it has declared.
+    /// Declared so far.
     declared: Seen,
-    /// What it has met, of which reports are due.
+    /// Congestion whose reports are due.
     due: Met,
-    /// What it has met since.
+    /// Later congestion.
     late: VecDeque<(Time, Met)>,
     /// Credit of the draft: what no report has used up.
     unused: f64,
@@ -456,8 +459,8 @@ impl Account {
         }
     }
 
-    /// What it has declared less what it should have. Reports of losses do not pay for marks, nor the other way round, where the two
-    /// are told apart; credit pays for both.
+    /// Declarations minus due congestion. Where losses and marks have separate reports, each pays for its own
+    /// kind. Credit pays for both.
     fn balance(&self, apart: bool) -> f64 {
         let (loss, mark) = (self.due.loss - self.declared.loss, self.due.mark - self.declared.ecn);
         let owed = if apart { loss.max(0.0) + mark.max(0.0) } else { loss + mark };
@@ -504,7 +507,7 @@ impl Account {
 /// The account of flows that have declared nothing.
 const STRANGERS: u64 = u64::MAX;
 
-/// What it has counted.
+/// Counters.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     seen_flows: u64,
@@ -528,7 +531,7 @@ pub struct Auditor {
     came: u64,
 }
 
-/// What an auditor decides about a packet.
+/// The verdict on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It goes on.
@@ -551,7 +554,7 @@ impl Auditor {
         }
     }
 
-    /// What a packet says, or `None`: it is not ConEx.
+    /// The declarations of a packet; `None`: not ConEx.
     fn read(&self, packet: &Packet) -> Option<Seen> {
         let amount = amount_of(packet, self.params.unit);
         let of = |yes: bool| if yes { amount } else { 0.0 };
@@ -586,7 +589,7 @@ impl Auditor {
         let params = self.params;
         self.flows.forget(now);
         let known = self.flows.get(flow).is_some();
-        // 11 with RE = 0 of a flow that nobody knows is a marked packet of RFC 3168.
+        // 11 with RE = 0 of an unknown flow is a marked packet of RFC 3168.
         let declares = said.loss + said.ecn + said.credit > 0.0;
         if !known && !params.apart && declares && said.mark > 0.0 {
             return Verdict::Pass;
@@ -660,7 +663,7 @@ fn amount_of(packet: &Packet, unit: Unit) -> f64 {
     }
 }
 
-/// What a segment shows to be lost, in the auditor's unit, and what of earlier losses it takes back.
+/// Losses that a segment reveals, in the auditor's unit, and earlier losses that it revokes.
 fn lost(account: &mut Account, packet: &Packet, seq: u64, now: Time, params: &Params) -> (f64, f64) {
     let amount = amount_of(packet, params.unit);
     let end = seq + u64::from(packet.payload);
@@ -762,7 +765,7 @@ impl Kind for Auditor {
 
 const RFC_7713: &str = "RFC 7713 section 5.5";
 const WAGNER: &str = "draft-wagner-conex-audit-02 section 2.2";
-const OURS: &str = "our choice: no document gives one";
+const OURS: &str = "our choice: no document gives a value";
 
 words! {
     pub(crate) enum RuleWord { Balance = "balance", Ratio = "ratio", Paper = "paper", Strict = "strict", NegativeOnly = "negative-only" }
@@ -796,64 +799,67 @@ params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Debug)]
     pub(crate) struct Given {
-        /// Balance: reports and credits less marks and losses; below the allowance, packets are picked with the
-        /// share that the debt is of limit. ratio: a flow is guilty whose credit is used up, or that has reported
-        /// less than it had met delay ago; then a share (p - x) / p is picked, by averages of congestion and of
-        /// reports. Re-ECN's dropper: a flow is guilty whose packets CE(-1) of delay ago are more than its
-        /// reports, its credit and the allowance; then all its packets that declare nothing are picked (strict),
-        /// those that are CE(-1) (negative-only), or a share (1 - rho) p - h of them (paper). These see marks
-        /// alone.
+        /// Test and share of drops. `balance`: reports and credits minus marks and losses; below the
+        /// allowance, the share is debt over limit. `ratio`: a flow is guilty without credit, or if it has
+        /// reported less than the congestion up to delay ago. The share is then (p - x) / p, with averages of
+        /// congestion and reports. `strict`, `negative-only` and `paper` are rules of re-ECN's dropper, for
+        /// marks only. A flow is guilty if its CE(-1) packets up to delay ago exceed reports, credit and
+        /// allowance. `strict` then picks all packets that declare nothing. `negative-only` picks CE(-1)
+        /// packets. `paper` picks a share (1 - rho) p - h of them.
         rule: RuleWord = RuleWord::TYPE, Text("balance")
             => source: "Sanhaji et al. 2015, section III.D (balance); draft-wagner-conex-audit-02 sections 2.3 and 2.4 (ratio); Zhang et al. 2011, section III.B (paper); draft-briscoe-conex-re-ecn-motiv-03, section 4.3 (strict, negative-only)";
-        /// What counts as congestion: marks, losses, or both. Losses are seen of TCP segments only.
+        /// Events that count as congestion: marks, losses, or both. Losses are visible for TCP segments only.
         audit: AuditWord = AuditWord::TYPE, Text("both") => source: RFC_7713;
-        /// Congestion that may stay undeclared. Its unit, packets or bytes, is the unit of all accounts.
+        /// Tolerated undeclared congestion. All accounts use its unit, packets or bytes.
         allowance: Value = PacketsOrBytes, Text("3 packets"), Range::NOT_NEGATIVE => source: OURS;
-        /// The debt at which all packets of a flow are picked; for rule balance.
-        limit: Option<Value> = PacketsOrBytes, Absent("10 packets, or 15 kB"), Range::POSITIVE => source: OURS;
-        /// How late a report may be: congestion met since is not counted yet.
-        delay: Option<f64> = Duration, Absent("none with balance, where credit covers the round trip; required with the other rules"), Range::NOT_NEGATIVE
+        /// Debt from which all packets of a flow are picked, for rule balance.
+        limit: Option<Value> = PacketsOrBytes, Absent("10 packets or 15 kB"), Range::POSITIVE => source: OURS;
+        /// Maximum delay of a report: later congestion does not count yet.
+        delay: Option<f64> = Duration, Absent("0 s with balance, where credit covers the round trip; \
+                                               required with the other rules"), Range::NOT_NEGATIVE
             => source: "RFC 7713 section 5.5; draft-wagner-conex-audit-02 section 2.3: twice the longest round trip";
-        /// How losses are inferred: from missing sequence numbers, or from retransmitted ones.
+        /// Inference of losses: from missing sequence numbers, or from retransmitted ones.
         losses: Losses = Losses::TYPE, Text("gaps") => source: RFC_7713;
-        /// Packets beyond a gap after which missing data is lost, not late.
+        /// Packets beyond a gap after which missing data counts as lost.
         reordering: u32 = Integer, Text("3"), Range::between(1.0, 1000.0)
             => source: "RFC 5681 section 3.2: three duplicate acknowledgements";
-        /// How a late original is distinguished from a retransmission. timestamps: a retransmission has a later
-        /// timestamp than the first packet beyond the gap, so the original was lost; data that is not repaired
-        /// within repair was lost too. count: data that reordering packets have overtaken is lost at once.
+        /// Criterion for late originals. `timestamps`: a retransmission has a later timestamp than the first
+        /// packet beyond the gap, so the original was lost. Data that stays missing for `repair` counts as
+        /// lost too. `count`: missing data is lost after `reordering` packets.
         order: OrderWord = OrderWord::TYPE, Text("timestamps")
             => source: "RFC 7323 section 3; RFC 8985 section 6.2";
-        /// For how long an original may be late. What comes later counts as sent again, whatever its timestamp.
+        /// Maximum delay of an original. Later data counts as a retransmission, whatever its timestamp.
         reordering_window: Option<f64> = Duration, Absent("100 ms with order = \"timestamps\""), Range::NOT_NEGATIVE
-            => source: "RFC 8985 section 6.2: a quarter to a whole round trip, which an auditor does not know; the value is our choice";
-        /// How long what is missing may stay so before it is lost, sent again or not.
+            => source: "RFC 8985 section 6.2: a quarter to a whole round trip, which an auditor cannot \
+                        measure; the value is our choice";
+        /// Time after which missing data counts as lost, retransmitted or not.
         repair: Option<f64> = Duration, Absent("3 s with order = \"timestamps\""), Range::NOT_NEGATIVE
-            => source: "RFC 7786 section 3.1: a loss is reported when it is sent again; RFC 6298 sections 2.4 and 5.5: timeouts of 1 s and, once more, 2 s";
-        /// What happens to picked packets: they are dropped, held, or get a traffic class.
+            => source: "RFC 7786 section 3.1: a loss is reported with its retransmission; RFC 6298 sections \
+                        2.4 and 5.5: timeouts of 1 s and 2 s";
+        /// Action on picked packets: drop, delay, or assign a traffic class.
         action: ActionWord = ActionWord::TYPE, Text("drop") => source: RFC_7713;
-        /// How long picked packets wait; packets of the same flow behind them wait too.
+        /// Delay of picked packets. Later packets of the flow wait behind them.
         hold: Option<f64> = Duration, Absent("100 ms with action = \"delay\""), Range::POSITIVE => source: OURS;
-        /// Whether the auditor's own drops count as congestion that the flow met. Its sender reports them as
-        /// such.
+        /// Treatment of the auditor's own drops, which senders report as congestion: counted or free.
         own_drops: OwnDrops = OwnDrops::TYPE, Text("free") => source: "RFC 7713 section 5.5.2";
-        /// The new traffic class of picked packets, with action "class".
+        /// New traffic class of picked packets, with action "class".
         class: Option<String> = CLASS;
-        /// Whether flows that declared nothing yet, not even credit, have an account each, or one for all of
-        /// them.
+        /// Account of a flow without declarations, even without credit: its own, or one for all such flows.
         strangers: Strangers = Strangers::TYPE, Text("own") => source: "RFC 7713 section 5.5.2";
-        /// How packets declare congestion.
+        /// Encoding of declarations in packets.
         encoding: Encoding = ENCODING;
         /// Weight of the newest packet in the averages of rule ratio.
         weight: f64 = Number, Text("0.01"), Range::up_to(1.0) => source: OURS;
-        /// Whether a report that met congestion is in the averages of rule ratio as both, or as neither. What is
-        /// not audited is met by none.
+        /// Treatment of a report that was marked in the averages of rule ratio: counts as both, or as
+        /// neither. Applies only to audited marks.
         cancelled: Option<Cancelled> = Cancelled::TYPE, Absent("left-out with rule ratio")
-            => source: "draft-briscoe-tsvwg-re-ecn-tcp-08: what is cancelled has worth 0 (left-out); draft-wagner-conex-audit-02 section 2.2: averages of all congestion and of all reports (counted)";
-        /// The share rho of rule paper.
-        rho: Option<f64> = Number, Absent("the share of reports that it sees, with rule paper"), Range::between(0.0, 1.0)
+            => source: "draft-briscoe-tsvwg-re-ecn-tcp-08: a cancelled packet has worth 0 (left-out); \
+                        draft-wagner-conex-audit-02 section 2.2: averages of all congestion and all reports \
+                        (counted)";
+        /// Share rho of rule paper.
+        rho: Option<f64> = Number, Absent("measured share of reports, with rule paper"), Range::between(0.0, 1.0)
             => source: "Zhang et al. 2011, section III.B, do not define it";
-        /// How long a silent flow is remembered.
+        /// Time after which a silent flow is forgotten.
         idle: Duration = Duration, Text("60 s"), Range::POSITIVE => source: WAGNER;
     }
 }
@@ -864,53 +870,61 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Traits { place: Place::Egress, accounts: true, ..Mechanism::PLAIN },
     title: "Auditor of congestion reports",
-    doc: "Compares the congestion that each ConEx flow has met (marks it sees, losses it infers) with what the flow has declared, and drops, \
-          delays or demotes packets of flows that declare too little. It stands behind the queues that mark. Segments without data and \
-          packets that are not ConEx go on untouched.",
+    example: r#"groups.users.path = ["bottleneck", "audit"]
+
+[stages.audit]
+kind = "auditor"
+rule = "balance"
+allowance = "3 packets""#,
+    doc: "Compares the congestion of each ConEx flow with its declarations: marks are visible, losses are \
+          inferred. Drops, delays or reclassifies packets of flows that declare too little. Place it behind \
+          the queues that mark. Segments without data and packets without ConEx pass unchanged.",
     source: "RFC 7713 section 5.5; Sanhaji et al. 2015, section III.D; draft-wagner-conex-audit-02; of re-ECN Zhang et al. 2011, section III.B, \
              draft-briscoe-conex-re-ecn-motiv-03, section 4.3",
     params: Given::PARAMS,
     observables: &[
-        Observable { name: "flows", unit: "flows", doc: "Accounts that it keeps." },
-        Observable { name: "seen_flows", unit: "flows", doc: "Accounts that it has opened." },
-        Observable { name: "sanctioned_flows", unit: "flows", doc: "Those of which it has picked a packet." },
-        Observable { name: "sanctioned", unit: "packets", doc: "Packets that it has picked." },
-        Observable { name: "arrived", unit: "packets", doc: "Packets that it has audited." },
+        Observable { name: "flows", unit: "flows", doc: "Current accounts." },
+        Observable { name: "seen_flows", unit: "flows", doc: "Accounts opened." },
+        Observable { name: "sanctioned_flows", unit: "flows", doc: "Accounts with a picked packet." },
+        Observable { name: "sanctioned", unit: "packets", doc: "Picked packets." },
+        Observable { name: "arrived", unit: "packets", doc: "Audited packets." },
         Observable { name: "marks_met", unit: "B or packets", doc: "Congestion marks of audited packets." },
-        Observable { name: "losses_met", unit: "B or packets", doc: "Losses that it has inferred." },
-        Observable { name: "reports", unit: "B or packets", doc: "Congestion that was reported to it." },
-        Observable { name: "credits", unit: "B or packets", doc: "Credit that was given." },
+        Observable { name: "losses_met", unit: "B or packets", doc: "Inferred losses." },
+        Observable { name: "reports", unit: "B or packets", doc: "Congestion declared by reports." },
+        Observable { name: "credits", unit: "B or packets", doc: "Credit declared." },
         Observable {
             name: "balance",
             unit: "B or packets",
-            doc: "Of the flow whose packet came last: reports and credits less what was due.",
+            doc: "Reports and credits minus due congestion, for the flow of the last packet.",
         },
         Observable {
             name: "least_balance",
             unit: "B or packets",
-            doc: "The least of any flow; zero at most.",
+            doc: "Minimum balance of any flow, or zero.",
         },
-        Observable { name: "held", unit: "packets", doc: "Packets that wait in it." },
+        Observable { name: "held", unit: "packets", doc: "Packets delayed in the auditor." },
     ],
-    counters: &[Counter { name: "audited", doc: "The flow has declared less congestion than it has met." }],
+    counters: &[Counter { name: "audited", doc: "The flow declared less congestion than it met." }],
     deviations: &[
         Deviation {
-            what: "With rule ratio every instant is a time-out: what a flow had met exactly delay ago is compared with what it has reported \
-                   by now.",
-            why: "draft-wagner-conex-audit-02 section 2.3 keeps a few snapshots, which makes a report up to half a period later guilty or \
-                  not by chance.",
+            what: "With rule ratio every instant is a time-out: congestion up to exactly delay ago is \
+                   compared with all reports so far.",
+            why: "draft-wagner-conex-audit-02 section 2.3 keeps a few snapshots, so that the same late \
+                  report is guilty or not by chance.",
         },
         Deviation {
-            what: "The allowance holds for rule ratio too.",
-            why: "One lost report would make a flow guilty for ever; with \"0 packets\" it does.",
+            what: "The allowance also applies to rule ratio.",
+            why: "Otherwise one lost report makes a flow guilty indefinitely. \"0 packets\" gives the \
+                  draft's behaviour.",
         },
         Deviation {
-            what: "In IPv4 packets that carry any report or credit are exempt with rule ratio.",
-            why: "The draft exempts those that carry all flags that are lacking; IPv4 has room for one.",
+            what: "Over IPv4, packets with any report or credit are exempt with rule ratio.",
+            why: "The draft exempts packets with all missing flags; IPv4 can carry one flag.",
         },
         Deviation {
-            what: "Credit is tested from the first packet on.",
-            why: "The draft waits for a minute after the start of the auditor, whose flows are older than it; here none is.",
+            what: "Credit is tested from the first packet.",
+            why: "The draft waits a minute after the auditor's start, for flows that are older than the \
+                  auditor. A run has none.",
         },
     ],
 };

@@ -1,9 +1,9 @@
-//! Bandwidth manager: gives each session its share of a line, by changing the class that holds its packets (Ben Ameur et al. 2016,
-//! section 2: HTBM).
+//! Bandwidth manager: gives each session its share of a line by changing its HTB class (Ben Ameur et al.
+//! 2016, section 2: HTBM).
 //!
-//! It stands on the path where both directions pass and controls a link whose scheduler has a queue for each user or flow; of a session
-//! that is over the queue stays as it is. Not here: who is a session and what each gets ([`crate::sessions`]), and a share that is
-//! given by rewriting windows ([`crate::window_tuner`]).
+//! It sees both directions and controls a link whose scheduler has a queue per user or flow. A finished
+//! session's queue keeps its rate. [`crate::sessions`] finds sessions and shares. [`crate::window_tuner`]
+//! enforces shares by receive windows instead.
 
 use evenflow_base::schema::{Mechanism, Observable, Problem, Room, Traits, Values, Ways};
 use evenflow_base::{Packet, Rate, Share, Time};
@@ -14,13 +14,13 @@ use crate::station::{Cx, Kind, Owner, Pass, Setting, Station};
 /// Its configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
-    /// Who is served, and by what policy.
+    /// Sessions and policy.
     pub sessions: sessions::Params,
-    /// What a session may have with what others leave; absent: its share.
+    /// Maximum rate of a session with borrowed tokens; absent: its share.
     pub ceil: Option<Rate>,
     /// Depth of the buckets, bytes; absent: as `tc` has it.
     pub burst: Option<u64>,
-    /// Classes are deleted and made anew instead of changed.
+    /// Classes are deleted and recreated instead of changed.
     pub replace: bool,
 }
 
@@ -116,7 +116,8 @@ impl Kind for BandwidthManager {
             && ceil < least
         {
             let why = format!(
-                "lets no session borrow: {ceil} bit/s is less than the {least} bit/s that the lowest level gets"
+                "must be at least a session's share: {ceil} bit/s is less than the {least} bit/s of the \
+                 lowest level"
             );
             problems.push((Given::ceil.name, why));
         }
@@ -126,9 +127,9 @@ impl Kind for BandwidthManager {
 
 /// The observables of who manages sessions.
 pub(crate) const SESSIONS: [Observable; 3] = [
-    Observable { name: "sessions", unit: "sessions", doc: "Sessions that are open." },
-    Observable { name: "opened", unit: "sessions", doc: "Sessions that were opened." },
-    Observable { name: "assigned", unit: "bit/s", doc: "What the open sessions get together." },
+    Observable { name: "sessions", unit: "sessions", doc: "Open sessions." },
+    Observable { name: "opened", unit: "sessions", doc: "Sessions opened." },
+    Observable { name: "assigned", unit: "bit/s", doc: "Total rate of the open sessions." },
 ];
 
 words! {
@@ -140,14 +141,14 @@ params! {
     #[derive(Clone, Debug)]
     pub(crate) struct Given {
         ..sessions: sessions::Given;
-        /// Maximum rate of a session with borrowed tokens; at least its share.
-        ceil: Option<f64> = Rate, Absent("its share: it never borrows"), Range::at_least(1.0)
+        /// Maximum rate of a session with borrowed tokens, at least its share.
+        ceil: Option<f64> = Rate, Absent("its share: no borrowing"), Range::at_least(1.0)
             => source: "tc-htb(8)";
-        /// Depth of the buckets of a session's rate and ceiling.
-        burst: Option<u64> = Bytes, Absent("what comes in a tick, and a packet, as tc has it"), Range::FROM_ONE
+        /// Bucket sizes of a session's rate and ceiling.
+        burst: Option<u64> = Bytes, Absent("tc's default: a tick at the rate, plus a packet"), Range::FROM_ONE
             => source: "tc-htb(8)";
-        /// Whether classes are changed in place, or those of all open sessions deleted, with what waits, and made
-        /// anew.
+        /// Change of classes: in place, or by deleting and recreating those of all open sessions, which drops
+        /// their backlog.
         change: Change = Change::TYPE, Text("keep") => source: "tc-htb(8): tc class change, or del and add";
     }
 }
@@ -158,15 +159,22 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Traits { ways: Ways::Both, controls: true, shares: true, ..Mechanism::PLAIN },
     title: "Bandwidth manager",
-    doc: "Follows the sessions that open and close, and gives each its share of a line by changing the class of HTB that holds its \
-          packets.",
+    example: r#"groups.users.path = ["manager", "bottleneck"]
+links.bottleneck.queue.scheduler = { kind = "htb", per = "user", each = { rate = "1 Mbit/s" } }
+
+[stages.manager]
+kind = "bandwidth-manager"
+controls = "bottleneck"
+rate = "8 Mbit/s""#,
+    doc: "Tracks the start and end of sessions, and gives each its share of a line. It changes the HTB class \
+          that holds the session's packets.",
     source: "Ben Ameur et al. 2016, section 2 (HTBM); tc-htb(8)",
     params: Given::PARAMS,
     observables: &[
         SESSIONS[0],
         SESSIONS[1],
         SESSIONS[2],
-        Observable { name: "changes", unit: "1", doc: "Times that the classes were set." },
+        Observable { name: "changes", unit: "1", doc: "Number of times the classes were changed." },
     ],
     counters: &[],
     deviations: &[],

@@ -1,10 +1,11 @@
-//! Congestion controller: the end of re-ECN's loop where packets enter a network. It hears from its peer what they met, declares it on
-//! those that follow, and tells policers behind it the round-trip time.
+//! Congestion controller at a network's ingress, the sending end of re-ECN's loop (Zhang et al. 2011 section
+//! III.B, steps 3 to 5: the PDN gateway).
 //!
-//! The PDN gateway of Zhang et al. 2011 (section III.B, steps 3 to 5): what the reporter counts is owed, and each packet declares one of it on
-//! its outer header (Re-Echo), else nothing (RECT), or credit at the start (FNE). Whose congestion it was follows from the report's list, or is
-//! shared by bytes where there is none. With `split` the gateway also sets ECE on acknowledgements that pass to senders which stand there, for
-//! these know no ECN. Not here: who is punished ([`crate::reecn_policer`], behind it), and the reports ([`crate::congestion_reporter`]).
+//! It receives reports of congestion from its peer, and declares each reported packet on the outer header of
+//! a later one (Re-Echo). Other packets are RECT, or FNE for credit. A report's list assigns the congestion
+//! to flows; without a list it is shared by bytes. With `split` the gateway also sets ECE on ACKs to senders
+//! without ECN. Policers behind it use the reported round-trip time ([`crate::reecn_policer`]);
+//! [`crate::congestion_reporter`] makes the reports.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -20,26 +21,26 @@ use crate::{Kept, Message};
 pub struct Params {
     /// Sets ECE on acknowledgements.
     pub split: bool,
-    /// What is owed is a flow's, not the bearer's.
+    /// Accounts are per flow instead of per bearer.
     pub by_flow: bool,
 }
 
-/// What a bearer or flow owes and has said.
+/// The declarations of a bearer or flow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Account {
-    /// Reports that are owed, packets.
+    /// Undeclared congestion in packets.
     owed: f64,
     sent: u64,
     last: Time,
 }
 
-/// What shares of a packet may be short of a whole one.
+/// Rounding error of a sum of packet shares.
 const ROUNDING: f64 = 1e-9;
 /// A first packet after this is a start (draft-briscoe-conex-re-ecn-tcp-04 section 6.1.6).
 const PAUSE: Duration = Duration(1_000_000_000);
 
 impl Account {
-    /// What the packet says that leaves at `now`.
+    /// The codepoint of the packet that leaves at `now`.
     fn say(&mut self, now: Time) -> Codepoint {
         let idle = self.sent > 0 && now.since(self.last) > PAUSE;
         self.sent += 1;
@@ -78,7 +79,7 @@ struct Bearer {
     newest: Option<u64>,
     /// The last number that a report has covered.
     covered: u64,
-    /// What the last report said: received, marked, lost.
+    /// Counters of the last report: received, marked, lost.
     known: (u64, u64, u64),
     rtt: Option<Duration>,
 }
@@ -195,7 +196,7 @@ impl CongestionController {
                 listed += 1.0;
             }
         }
-        // What no list names is shared by bytes among the packets that this report is the first to cover.
+        // Congestion that no list names is shared by bytes among the packets of this report.
         let rest = (news as f64 - listed).max(0.0);
         let upto = last.unwrap_or(u64::MAX);
         let until = |number: u64| bearer.sent.partition_point(|sent| sent.number <= number);
@@ -328,13 +329,12 @@ params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Debug)]
     pub(crate) struct Given {
-        /// What slows senders down that know no ECN: policers behind the stage; or ECE, which it sets on one
-        /// passing acknowledgement a round trip of reports, for TCP senders that stand at the gateway, with ecn =
-        /// "gateway".
+        /// Reaction for senders without ECN. `police`: policers behind the stage react. `split`: the stage
+        /// sets ECE on one passing ACK per round trip of reports. It is for TCP senders at the gateway with
+        /// ecn = "gateway".
         mode: Mode = Mode::TYPE, Text("police")
-            => source: "Zhang et al. 2011 sections III.B and V: what slows the sender down is left open";
-        /// Whose packets declare what was met, and begin with credit: those of the tunnel, or of the flow whose
-        /// packets they were.
+            => source: "Zhang et al. 2011 sections III.B and V leave the reaction open";
+        /// Account of congestion and credit: that of the tunnel (bearer), or that of the flow that met it.
         account: AccountOf = AccountOf::TYPE, Text("bearer")
             => source: "Zhang et al. 2011 section III.B: congestion-volume of flow, user or customer";
     }
@@ -346,45 +346,55 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Traits { ways: Ways::Both, peers: &["congestion-reporter"], accounts: true, ..Mechanism::PLAIN },
     title: "Congestion controller",
-    doc: "Hears from its peer, a congestion-reporter, what packets met, and declares it on those that follow by re-ECN's codes on their outer header: \
-          Re-Echo for each that was marked or lost, FNE on packets 1 and 3 and after a second of silence, else RECT. Policers behind it take the \
-          round-trip time of reports with rtt_from = \"report\". It stands behind a tunnel's ingress: the PDN gateway of re-ECN's infrastructure mode. \
-          Without a tunnel it writes on the packets themselves: a source that declares honestly, whatever it is.",
+    example: r#"groups.users.path = ["gateway", "bottleneck", "report"]
+
+[stages]
+gateway = { kind = "congestion-controller", peer = "report" }
+report = { kind = "congestion-reporter", peer = "gateway", every = "200 ms" }"#,
+    doc: "Declares the congestion that a congestion-reporter, its peer, reports. It writes re-ECN codes on \
+          the outer header of later packets. Re-Echo declares one marked or lost packet. FNE is credit: on \
+          packets 1 and 3 and after a second of silence. All others are RECT. Policers behind it read the \
+          round-trip time of reports with rtt_from = \"report\". Place it behind a tunnel's ingress: the PDN \
+          gateway in re-ECN's infrastructure mode. Without a tunnel it writes on the packets themselves, as \
+          an honest source.",
     source: "Zhang et al. 2011 section III.B, steps 3 to 5",
     params: Given::PARAMS,
     observables: &[
         Observable::new(
             "congestion_volume",
             "B",
-            "Bytes of packets that were marked or lost, as reported, headers included: the rank of an offender.",
+            "Bytes of packets reported as marked or lost, headers included. The controller ranks offenders \
+             by it.",
         ),
-        Observable::new("marked", "packets", "Packets that were marked, as reported."),
-        Observable::new("lost", "packets", "Packets that were lost, as reported."),
-        Observable::new(
-            "congestion",
-            "1",
-            "Share of packets that were marked or lost; null: no report has come.",
-        ),
-        Observable::new("re_echoed", "packets", "Packets that declared congestion."),
-        Observable::new("credits", "packets", "Packets of credit, FNE."),
-        Observable::new("owed", "packets", "Congestion that is reported and not yet declared."),
-        Observable::new("reports", "packets", "Reports that came."),
-        Observable::new("stale", "packets", "Those that a later one had overtaken."),
+        Observable::new("marked", "packets", "Packets reported as marked."),
+        Observable::new("lost", "packets", "Packets reported as lost."),
+        Observable::new("congestion", "1", "Share of packets marked or lost; null before the first report."),
+        Observable::new("re_echoed", "packets", "Packets that declared congestion (Re-Echo)."),
+        Observable::new("credits", "packets", "Packets of credit (FNE)."),
+        Observable::new("owed", "packets", "Reported congestion that is not declared yet."),
+        Observable::new("reports", "packets", "Reports received."),
+        Observable::new("stale", "packets", "Reports that a later one had overtaken."),
         Observable::new("unlisted", "packets", "Congestion that no list named, shared by bytes."),
-        Observable::new("bearers", "tunnels", "Tunnels whose packets came."),
-        Observable::new("rtt", "s", "Round trip of reports, mean over tunnels; null: none came."),
-        Observable::new("echoes", "packets", "Acknowledgements on which it has set ECE."),
+        Observable::new("bearers", "tunnels", "Tunnels seen."),
+        Observable::new(
+            "rtt",
+            "s",
+            "Mean round-trip time of reports over all tunnels; null before the first report.",
+        ),
+        Observable::new("echoes", "packets", "ACKs on which it set ECE."),
     ],
     counters: &[],
     deviations: &[
         Deviation {
-            what: "What a policer behind it drops is missing at the reporter, and counts as congestion.",
-            why: "Numbers are given at the tunnel's ingress, before the policer. A drop is a loss, and re-ECN declares losses.",
+            what: "Drops of a policer behind the controller are missing at the reporter, and count as \
+                   congestion.",
+            why: "The tunnel's ingress numbers packets before the policer. A drop is a loss, and re-ECN \
+                  declares losses.",
         },
         Deviation {
-            what: "It ranks offenders by their congestion volume, and names no overloaded links.",
-            why: "Zhang et al. 2011 want both of the gateway. A report says what a bearer's packets met, not where: the gateway would have to know \
-                  the path of each bearer, and guess from those that are marked together. Records have the marks of each link.",
+            what: "The controller ranks offenders by congestion volume, but names no overloaded links.",
+            why: "Zhang et al. 2011 want both. A report lacks the place of congestion: the gateway would \
+                  need the path of each bearer. Records have the marks of each link.",
         },
     ],
 };

@@ -1,8 +1,8 @@
-//! Congestion meter: what the headers say at one point of congestion behind it and before it.
+//! Congestion meter: estimates the congestion upstream and downstream of one point from the headers
+//! (draft-briscoe-tsvwg-re-ecn-tcp-08 section 3 and appendix A; Zhang et al. 2011 section II).
 //!
-//! draft-briscoe-tsvwg-re-ecn-tcp-08 section 3 and appendix A, Zhang et al. 2011 section II. The share of packets that declare congestion is that of the
-//! whole path, the share of marked ones that of the part behind; what is left lies before. Give it `per` for the accounts of users or flows. Not
-//! here: anything that acts.
+//! The share of declarations is the congestion of the whole path. The share of marks is that upstream. The
+//! difference is that downstream. `per` gives accounts of users or flows.
 
 use evenflow_base::schema::{Mechanism, Observable, Problem, Room, Traits, Values};
 use evenflow_base::{Codepoint, Packet, Time};
@@ -97,50 +97,58 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Traits { accounts: true, ..Mechanism::PLAIN },
     title: "Congestion meter",
-    doc: "Reads the codes of re-ECN and ConEx over IPv4 and says what they declare here: the congestion of the whole path, of the part behind, and of \
-          the part before. It stands anywhere on a path, and per = \"user\" or \"flow\" gives each his own. It changes nothing.",
+    example: r#"groups.users.path = ["bottleneck", "meter"]
+
+[stages.meter]
+kind = "congestion-meter"
+per = "user""#,
+    doc: "Reads the codes of re-ECN and ConEx over IPv4. It reports the declared congestion of the whole \
+          path, of the part before the meter (upstream), and of the part after it (downstream). Place it \
+          anywhere on a path. per = \"user\" or \"flow\" keeps separate accounts. It changes nothing.",
     source: "draft-briscoe-tsvwg-re-ecn-tcp-08 section 3 and appendix A; Zhang et al. 2011 section II",
     params: &[],
     observables: &[
         Observable {
             name: "worth",
             unit: "B",
-            doc: "Bytes of positive packets and credit less those of negative ones: what the flow has declared beyond what it met up to here.",
+            doc: "Bytes of positive packets and credit minus bytes of negative packets: declarations beyond \
+                  the congestion met so far.",
         },
-        Observable { name: "balance", unit: "B", doc: "The same without credit." },
+        Observable { name: "balance", unit: "B", doc: "The balance without credit." },
         Observable {
             name: "positive_fraction",
             unit: "1",
-            doc: "Share of bytes with RE = 0 among those of re-ECN without credit; null: there were none.",
+            doc: "Share of bytes with RE = 0 among re-ECN bytes without credit; null without such bytes.",
         },
         Observable {
             name: "negative_fraction",
             unit: "1",
-            doc: "Share of bytes that are marked, cancelled ones too; null: there were none.",
+            doc: "Share of marked bytes, cancelled packets included; null without bytes.",
         },
         Observable {
             name: "path_congestion",
             unit: "1",
-            doc: "Congestion of the whole path, as declared: the positive fraction.",
+            doc: "Declared congestion of the whole path: the positive fraction.",
         },
         Observable {
             name: "upstream_congestion",
             unit: "1",
-            doc: "Congestion of the part of the path behind the meter: the negative fraction.",
+            doc: "Upstream congestion, between sender and meter: the negative fraction.",
         },
         Observable {
             name: "downstream_congestion",
             unit: "1",
-            doc: "Congestion of the part before it, 1 - (1 - p) / (1 - u); less than zero where too little is declared.",
+            doc: "Downstream congestion, between meter and receiver: 1 - (1 - p) / (1 - u). Negative if too \
+                  little is declared.",
         },
         Observable { name: "congestion_volume", unit: "B", doc: "Bytes of reports." },
         Observable { name: "marked_volume", unit: "B", doc: "Bytes of marked packets." },
-        Observable::new("credits", "packets", "Packets of credit, FNE."),
-        Observable::new("positive", "packets", "Packets Re-Echo."),
+        Observable::new("credits", "packets", "Packets of credit (FNE)."),
+        Observable::new("positive", "packets", "Re-Echo packets."),
         Observable::new("neutral", "packets", "Packets RECT."),
-        Observable::new("cancelled", "packets", "Packets CE(0): reports that were marked."),
+        Observable::new("cancelled", "packets", "Packets CE(0): marked reports."),
         Observable::new("negative", "packets", "Packets CE(-1)."),
-        Observable::new("others", "packets", "Packets that are not re-ECN."),
+        Observable::new("others", "packets", "Packets without re-ECN."),
     ],
     counters: &[],
     deviations: &[],

@@ -1,10 +1,9 @@
-//! Congestion policer: charges each user for the congestion that his packets report, and acts on all his ConEx packets when his
-//! tokens are used up (RFC 7713 section 5.4.3; Sanhaji et al. 2015, section III.C and figure 6).
+//! Congestion policer: charges users for the congestion that their packets report. It acts on ConEx packets
+//! of users without tokens (RFC 7713 section 5.4.3; Sanhaji et al. 2015, section III.C and figure 6).
 //!
-//! Tokens come at a rate into a bucket; a report takes its own packet, or its bytes, out of it. How hard the policer acts follows
-//! from the level by a drop function, which may reach below zero: until there the bucket is in debt. Users who cause little
-//! congestion never meet it, however much they send. Not here: who makes reports (the sender), whether they are true (the
-//! auditor), a policer by rate ([`crate::policer`]).
+//! A report takes its packet, or its bytes, from a token bucket. A drop function of the bucket's level gives
+//! the share of drops; the level may become negative. Users who cause little congestion are never policed,
+//! whatever their rate. [`crate::auditor`] checks the reports; [`crate::policer`] polices by rate.
 
 use evenflow_base::schema::{
     Counter, Deviation, Fallback, Mechanism, Observable, Param, Place, Problem, Range, Room, Traits, Type,
@@ -16,7 +15,7 @@ use crate::station::{Cx, Kind, Owner, Pass, Reads, Station};
 use crate::three_colour::Unit;
 
 words! {
-    /// Who has a bucket.
+    /// Owner of a bucket.
     pub enum Scope {
         /// Each flow.
         Flow = "flow",
@@ -36,9 +35,9 @@ words! {
         Base = "base",
         /// From a flow's SYN, or SYN-ACK where its receiver opens it, to the next of its packets that comes this way.
         Handshake = "handshake",
-        /// What its sender measures.
+        /// Measured by the sender.
         Srtt = "srtt",
-        /// What a congestion controller before it has written beside the outer header: the round trip of reports.
+        /// Round-trip time of reports, written by a congestion controller upstream.
         Report = "report",
     }
 }
@@ -89,7 +88,7 @@ words! {
     }
 }
 
-/// What is done about packets that are picked.
+/// Action on picked packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// They are dropped.
@@ -103,7 +102,7 @@ pub enum Action {
 /// A token bucket that reports are charged to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Params {
-    /// What tokens count.
+    /// Unit of tokens.
     pub unit: Unit,
     /// Tokens a second: packets, or bytes.
     pub rate: f64,
@@ -117,7 +116,7 @@ pub struct Params {
     pub charge: Charge,
     /// The debt ends where the drop function does.
     pub floor: bool,
-    /// What is done.
+    /// Action on picked packets.
     pub action: Action,
     /// Credits are charged as reports are.
     pub credit: bool,
@@ -161,7 +160,7 @@ impl Params {
     }
 }
 
-/// What a quantity counts; of one that is drawn, what its draws do.
+/// Unit of a quantity; for a random one, of its draws.
 pub(crate) fn unit(value: &Value) -> Option<Unit> {
     match value {
         Value::Rate(_) | Value::Bytes(_) => Some(Unit::Bytes),
@@ -176,9 +175,9 @@ pub(crate) fn class_problem(values: &Values, wanted: bool) -> Option<Problem> {
     match (wanted, values.has(Given::class)) {
         (true, false) => Some((
             Given::class.name,
-            "is required beside action = \"class\": the traffic class that packets get".into(),
+            "is required with action = \"class\": the traffic class of picked packets".into(),
         )),
-        (false, true) => Some((Given::class.name, "means nothing without action = \"class\"".into())),
+        (false, true) => Some((Given::class.name, "has no effect without action = \"class\"".into())),
         _ => None,
     }
 }
@@ -200,7 +199,6 @@ pub(crate) fn class_after(values: &Values, wanted: bool, class: &str) -> Vec<Str
     std::iter::once(class.to_owned()).chain(given).collect()
 }
 
-/// What is wrong with parameters together; some of them may be missing.
 /// Whether picked packets get another class.
 pub(crate) fn classifies(values: &Values) -> bool {
     values.is(Given::action, ActionWord::Class)
@@ -223,11 +221,12 @@ fn problems(values: &Values) -> Vec<Problem> {
         let (rate, depth) = (counts(rate), counts(depth));
         problems.push((
             Given::depth.name,
-            format!("counts {depth}, but rate counts {rate}; tokens are one of the two: write \"{example}\""),
+            format!("counts {depth}, but rate counts {rate}; tokens have one unit: write \"{example}\""),
         ));
     }
     if values.is(Given::charge, Charge::Pass) && values.is(Given::floor, Floor::End) {
-        let why = "stands beside charge = \"pass\", whose debt is at most a packet beyond there by itself; leave one of the two out";
+        let why = "excludes charge = \"pass\", which limits the debt to one packet anyway; leave one of the \
+                   two out";
         problems.push((Given::floor.name, why.into()));
     }
     problems.extend(class_problem(values, classifies(values)));
@@ -293,7 +292,7 @@ impl CongestionPolicer {
         }
     }
 
-    /// What a packet of `codepoint` costs, if its sender is policed.
+    /// The cost of a packet of `codepoint`, if its sender is policed.
     #[inline]
     fn cost(&mut self, packet: &Packet, codepoint: Codepoint) -> Option<f64> {
         let params = &self.params;
@@ -329,7 +328,7 @@ impl CongestionPolicer {
         }
     }
 
-    /// What becomes of a packet at `now`. A number is drawn where some are dropped and others are not.
+    /// The verdict on a packet at `now`. Draws a number where only a share is dropped.
     #[inline]
     pub fn meet(&mut self, packet: &mut Packet, now: Time, draws: &mut Stream) -> Pass {
         if packet.payload == 0 && !packet.is_datagram() {
@@ -421,10 +420,10 @@ const FIGURE_6: &str = "Sanhaji et al. 2015, figure 6";
 pub(crate) const CLASS: Param = Param {
     name: "class",
     ty: Type::Name,
-    default: Fallback::Absent("required beside action = \"class\""),
+    default: Fallback::Absent("required with action = \"class\""),
     range: Range::ANY,
     source: "RFC 2474 section 3",
-    doc: "The traffic class that packets get with the action of that name.",
+    doc: "New traffic class of picked packets, with action \"class\".",
 };
 
 /// How packets declare congestion.
@@ -434,11 +433,11 @@ pub(crate) const ENCODING: Param = Param {
     default: Fallback::Text("ipv4"),
     range: Range::ANY,
     source: "Sanhaji et al. 2015, table I (ipv4); RFC 7837 section 4 (ipv6)",
-    doc: "How packets declare congestion: one code for reports and one for credit, or three bits, for losses, marks and credit. Each \
-          bit counts the whole packet.",
+    doc: "Encoding of declarations: one code for reports and one for credit (ipv4), or three bits for \
+          losses, marks and credit (ipv6). Each bit counts the whole packet.",
 };
 
-/// What `encoding` says, if it is known; `re_ecn`: the rule is one of re-ECN's, which knows the codes of IPv4 alone.
+/// The encoding, if it is known. With `re_ecn` it is that of IPv4, the only one for re-ECN's rules.
 pub(crate) fn reads(values: &Values, re_ecn: bool) -> Option<Reads> {
     values.at(Given::encoding).map(|encoding| Reads { ipv6: encoding == Encoding::Ipv6, either: !re_ecn })
 }
@@ -479,86 +478,90 @@ params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Debug)]
     pub(crate) struct Given {
-        /// Token rate: allowed congestion in packets or bits per second, for all flows of the user together.
+        /// Token rate: allowed congestion in packets or bits per second, for all flows of a user together.
         rate: Option<Value> = RateOrPacketRate, Absent("required with the rules bucket and volume"), Range::POSITIVE
             => source: CONEX_2015;
-        /// Size of the bucket, in packets or bytes as the rate; in bytes with rule rate-bytes.
-        depth: Option<Value> = PacketsOrBytes, Absent("required but with rule tcp-rate"), Range::POSITIVE
+        /// Bucket size in packets or bytes, like the rate. Rule rate-bytes needs bytes.
+        depth: Option<Value> = PacketsOrBytes, Absent("required, except with rule tcp-rate"), Range::POSITIVE
             => source: CONEX_2015;
-        /// How congestion is charged. bucket: one bucket for all reports of a user, with a drop function (ConEx).
-        /// Of re-ECN: tcp-rate: a flow is paid a second per second and pays for each report the time that TCP
-        /// would have needed since the last one. rate-bytes: it is paid bytes at TCP's rate and pays for each
-        /// packet. volume: a user pays the bytes of reports and credit.
+        /// Charging rule. `bucket` (ConEx): one bucket for all reports of a user, with a drop function. The
+        /// other rules are re-ECN's. `tcp-rate`: a flow earns a second per second; a report costs the time
+        /// that TCP needs per report. `rate-bytes`: a flow earns bytes at TCP's rate; each packet costs its
+        /// bytes. `volume`: reports and credit cost a user their bytes.
         rule: RuleWord = RuleWord::TYPE, Text("bucket")
             => source: "Sanhaji et al. 2015, section III.C (bucket); draft-briscoe-conex-re-ecn-motiv-03, appendix B; Zhang et al. 2011, section III.B";
-        /// The share of packets that is dropped, by the level: strict: all from 0 on; mild, soft: a share that
-        /// rises from 0 at level 0 to all at a debt of a tenth of the depth, or of the depth.
+        /// Share of dropped packets by level. `strict`: all from level 0 down. `mild`: rising from 0 at level
+        /// 0 to all at a debt of depth / 10. `soft`: rising to all at a debt of depth.
         harshness: Harshness = Harshness::TYPE, Text("mild") => source: FIGURE_6;
-        /// Whether a report is charged when it arrives, or only if it passes.
+        /// Charge a report on arrival, or only if it passes.
         charge: Charge = Charge::TYPE, Text("arrival")
-            => source: "Sanhaji et al. 2015, section III.C, taken literally";
-        /// How deep the debt may become: unlimited, or to where all packets are dropped.
+            => source: "Sanhaji et al. 2015, section III.C, literally";
+        /// Maximum debt: unlimited, or the level at which all packets are dropped.
         floor: Floor = Floor::TYPE, Text("none") => source: FIGURE_6;
-        /// Initial fill of the bucket, as a share.
+        /// Initial share of tokens in the bucket.
         level: f64 = Number, Text("1"), Range::between(0.0, 1.0) => source: "not given by the documents";
-        /// What happens to picked packets. drop; class: a new traffic class; mark: marked, or dropped where that
-        /// is impossible. With the rules of re-ECN also: drop-one (the meaning of drop there): the packet that
-        /// takes the level below zero; drop-while-empty: all packets while it is below; block: all from then on;
-        /// probability: the share beyond TCP's rate while it is below. class and mark pick all while it is below.
+        /// Action on picked packets. `drop`: drop. `class`: assign a new traffic class. `mark`: mark, or drop
+        /// if the packet is not ECN-capable. The others are for re-ECN's rules. `drop-one` (the same as
+        /// drop): drop the packet that makes the level negative. `drop-while-empty`: drop all packets while
+        /// the level is negative. `block`: drop all packets from then on. `probability`: drop the share
+        /// beyond TCP's rate while the level is negative. `class` and `mark` pick all packets while the level
+        /// is negative.
         action: ActionWord = ActionWord::TYPE, Text("drop")
             => source: "RFC 7713 section 5.4.3; draft-briscoe-conex-re-ecn-motiv-03, appendix B";
-        /// The new traffic class of picked packets, with action "class".
+        /// New traffic class of picked packets, with action "class".
         class: Option<String> = CLASS;
-        /// Whether Credit costs as much as a report.
+        /// Cost of credit: free, or the same as a report.
         credit: CreditCost = CreditCost::TYPE, Text("free")
             => source: "Sanhaji et al. 2015, table I; charged: draft-briscoe-conex-policing-01 section 3.11";
-        /// What 11 with RE = 0 is, on a policer behind a queue that marks: a report that met congestion, which is
-        /// charged, or a marked packet of RFC 3168, which is not ConEx.
+        /// Meaning of 11 with RE = 0 behind a queue that marks: a marked report, which is charged, or a
+        /// marked packet of RFC 3168 without ConEx.
         cancelled: Cancelled = Cancelled::TYPE, Text("charged")
             => source: "draft-briscoe-conex-re-ecn-motiv-03, appendix B";
-        /// Whether packets that are not ConEx pass, or are picked like others of the user; they cost nothing.
+        /// Treatment of packets without ConEx: pass, or picked like other packets of the user. They cost
+        /// nothing.
         legacy: Legacy = Legacy::TYPE, Text("pass") => source: "RFC 6789 section 5";
-        /// How packets declare congestion.
+        /// Encoding of declarations in packets.
         encoding: Encoding = ENCODING;
-        /// Whose a bucket is: each flow's, each user's, or one for all who cross a copy of the stage: with per =
-        /// "group" or "5 users" a customer is so many users.
+        /// Owner of a bucket: a flow, a user, or all users of a copy of the stage. With per = "group" or "5
+        /// users" a copy serves several users.
         scope: Option<Scope> = Scope::TYPE, Absent("flow with the rules by rate, user with volume")
             => source: "Zhang et al. 2011, section III.B";
-        /// Share of a flow in proportion to TCP, r.
+        /// Share of a flow, compared with TCP (r).
         factor: Option<f64> = Number, Absent("1 with the rules by rate"), Range::POSITIVE => source: MOTIV;
-        /// The constant of TCP's rate, k s / (T sqrt(p)).
+        /// Constant k of TCP's rate, k s / (T sqrt(p)).
         k: Option<f64> = Number, Absent("1.2247, the root of 3/2, with the rules by rate"), Range::POSITIVE
             => source: "draft-briscoe-conex-re-ecn-motiv-03, appendix B.2: at most the root of 3/2; with delayed ACKs the root of 3/4";
-        /// Initial fill of the bucket of a flow, in seconds.
+        /// Initial fill of a flow's bucket in seconds.
         start: Option<f64> = Duration, Absent("20 s with rule tcp-rate"), Range::NOT_NEGATIVE
-            => source: "our choice; more than 3.5 T / k, which the first packets of every flow cost";
-        /// Size of the bucket in seconds, and maximum debt.
+            => source: "our choice; more than 3.5 T / k, the cost of the first packets of every flow";
+        /// Bucket size in seconds, and maximum debt.
         most: Option<f64> = Duration, Absent("400 s with rule tcp-rate"), Range::POSITIVE
-            => source: "our choice; 1.5 sqrt(N) T / k and more, for the longest spacing N of reports";
-        /// Charge once a round trip: further reports in it count as packets, and are paid with the next one.
+            => source: "our choice; at least 1.5 sqrt(N) T / k, for the longest spacing N of reports";
+        /// Charge once per round trip. Further reports count as packets and are charged with the next one.
         event_merge: Option<bool> = Flag, Absent("true with rule tcp-rate")
-            => source: "our choice: TCP answers once a round trip (RFC 3168 section 6.1.2); false is the draft's";
-        /// T of TCP's rate; with rtt_from what holds until that is known.
-        rtt: Option<f64> = Duration, Absent("1 s until it is known, with the rules by rate"), Range::POSITIVE
+            => source: "our choice: TCP reacts once per round trip (RFC 3168 section 6.1.2); false is the \
+                        draft's";
+        /// Round-trip time T of TCP's rate; with rtt_from, its initial value.
+        rtt: Option<f64> = Duration, Absent("1 s before the first measurement, with the rules by rate"), Range::POSITIVE
             => source: "RFC 6298 section 2.1";
-        /// Where T is from: the parameter rtt, the delays of the flow's path, its SYN (or SYN-ACK) and the next
-        /// of its packets, what its sender measures, or the round trip of reports that a congestion-controller
-        /// before it has heard.
-        rtt_from: Option<RttFrom> = RttFrom::TYPE, Absent("given where rtt is, else handshake")
+        /// Source of T. `given`: the parameter rtt. `base`: delays of the flow's path. `handshake`: SYN or
+        /// SYN-ACK and the flow's next packet. `srtt`: the sender's measurement. `report`: the round-trip
+        /// time from a congestion-controller upstream.
+        rtt_from: Option<RttFrom> = RttFrom::TYPE, Absent("given if rtt is set, else handshake")
             => source: "Zhang et al. 2011, section III.B, leave it open";
-        /// Tokens a second of a second bucket, for credit (FNE) alone; with rule volume.
+        /// Token rate of a second bucket for credit (FNE) only, with rule volume.
         credit_rate: Option<Value> = RateOrPacketRate, Absent("no second bucket"), Range::POSITIVE
             => source: "draft-briscoe-conex-re-ecn-motiv-03, appendix B.1";
         /// Size of the second bucket.
-        credit_depth: Option<Value> = PacketsOrBytes, Absent("required beside credit_rate"), Range::POSITIVE
+        credit_depth: Option<Value> = PacketsOrBytes, Absent("required with credit_rate"), Range::POSITIVE
             => source: "draft-briscoe-conex-re-ecn-motiv-03, appendix B.1";
-        /// How long the owner of a bucket is blocked.
-        block_for: Option<Duration> = Duration, Absent("for ever, with action block"), Range::POSITIVE
+        /// Time for which the owner of an empty bucket is blocked.
+        block_for: Option<Duration> = Duration, Absent("indefinitely, with action block"), Range::POSITIVE
             => source: "Zhang et al. 2011, section III.B";
-        /// Whether flows whose first packet is no credit share one bucket, or have one each.
+        /// Bucket of flows whose first packet is not credit: a common one, or one for each flow.
         strangers: Option<Strangers> = Strangers::TYPE, Absent("together with re-ECN's rules, by flow")
             => source: "draft-briscoe-conex-re-ecn-motiv-03, appendix B.2";
-        /// How long a silent flow is remembered.
+        /// Time after which a silent flow is forgotten.
         idle: Option<f64> = Duration, Absent("60 s with re-ECN's rules, by flow"), Range::POSITIVE
             => source: "draft-wagner-conex-audit-02 section 2.2";
     }
@@ -570,63 +573,61 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Traits { place: Place::Ingress, accounts: true, ..Mechanism::PLAIN },
     title: "Congestion policer",
-    doc: "Charges a user for the congestion that his packets report (ConEx) to one token bucket for all his flows, and drops, marks or \
-          demotes his ConEx packets when the tokens are used up. Give it per = \"user\". Segments without data are never \
-          policed.",
+    example: r#"groups.users.path = ["policer", "bottleneck"]
+
+[stages.policer]
+kind = "congestion-policer"
+per = "user"
+rate = "120 packets/s"
+depth = "45 packets""#,
+    doc: "Charges the congestion that a user's packets report (ConEx) to one token bucket for all flows of \
+          the user. When the tokens are used up, it drops, marks or reclassifies the user's ConEx packets. \
+          Give it per = \"user\". Segments without data are never policed.",
     source: "RFC 7713 section 5.4.3; Sanhaji et al. 2015, section III.C (bucket); Zhang et al. 2011, section III.B, draft-briscoe-conex-re-ecn-motiv-03, \
              appendix B (tcp-rate, rate-bytes, volume)",
     params: Given::PARAMS,
     observables: &[
-        Observable {
-            name: "tokens",
-            unit: "B or packets",
-            doc: "Tokens in the bucket; less than zero: debt.",
-        },
+        Observable { name: "tokens", unit: "B or packets", doc: "Tokens in the bucket; negative: debt." },
         Observable {
             name: "least_tokens",
             unit: "B or packets",
-            doc: "The least that were ever in it; less than zero: debt.",
+            doc: "Minimum of the tokens; negative: debt.",
         },
         Observable {
             name: "congestion_volume",
             unit: "B",
-            doc: "Bytes of all packets that reported congestion (RFC 6789 section 2.2), whatever became of them.",
+            doc: "Bytes of all packets that reported congestion (RFC 6789 section 2.2), dropped or not.",
         },
-        Observable { name: "charged", unit: "B or packets", doc: "Tokens taken out of the bucket." },
+        Observable { name: "charged", unit: "B or packets", doc: "Tokens charged." },
         Observable { name: "reports", unit: "packets", doc: "Packets that reported congestion." },
-        Observable { name: "credits", unit: "packets", doc: "Packets that carried Credit." },
-        Observable { name: "arrived", unit: "packets", doc: "Packets that it might have picked." },
-        Observable { name: "policed", unit: "packets", doc: "Packets that it has picked." },
-        Observable { name: "first_drop", unit: "s", doc: "When it picked the first; null: never." },
+        Observable { name: "credits", unit: "packets", doc: "Packets of credit." },
+        Observable { name: "arrived", unit: "packets", doc: "Policed packets." },
+        Observable { name: "policed", unit: "packets", doc: "Picked packets." },
+        Observable { name: "first_drop", unit: "s", doc: "Time of the first pick; null without any." },
         Observable {
             name: "negative",
             unit: "packets",
-            doc: "Packets that were negative when they came, CE(-1); with re-ECN's rules, as those below.",
+            doc: "Packets that arrived negative, CE(-1). This and the following are for re-ECN's rules only.",
         },
-        Observable { name: "buckets", unit: "buckets", doc: "Buckets that it has opened." },
-        Observable {
-            name: "policed_buckets",
-            unit: "buckets",
-            doc: "Those of whose owners it has picked a packet.",
-        },
-        Observable { name: "rtt", unit: "s", doc: "T, the mean over buckets; null: there is none." },
+        Observable { name: "buckets", unit: "buckets", doc: "Buckets opened." },
+        Observable { name: "policed_buckets", unit: "buckets", doc: "Buckets with a picked packet." },
+        Observable { name: "rtt", unit: "s", doc: "Mean of T over buckets; null without any." },
     ],
     counters: &[
-        Counter {
-            name: "congestion_policed",
-            doc: "The user has caused more congestion than his tokens pay for.",
-        },
+        Counter { name: "congestion_policed", doc: "The user caused more congestion than its tokens cover." },
         Counter { name: "blocked", doc: "The owner of the bucket is blocked." },
-        Counter { name: "credit_policed", doc: "There is no token for credit in the second bucket." },
+        Counter { name: "credit_policed", doc: "The second bucket has no token for credit." },
     ],
     deviations: &[
         Deviation {
-            what: "Tokens come continuously, from the start of the run on, whether or not the user sends.",
-            why: "The paper does not say; a tick of a timer would add bursts of its own.",
+            what: "The bucket fills continuously from the start of the run, also while the user is silent.",
+            why: "The paper does not define this; a periodic refill would add its own bursts.",
         },
         Deviation {
-            what: "The rule bucket has one bucket; volume may have a second one for credit (credit_rate, credit_depth).",
-            why: "RFC 7713 section 5.4.3 and draft-briscoe-conex-policing-01 section 3 advise a second, shallow one; the paper has one.",
+            what: "Rule bucket has one bucket. Rule volume may have a second one for credit (credit_rate, \
+                   credit_depth).",
+            why: "RFC 7713 section 5.4.3 and draft-briscoe-conex-policing-01 section 3 recommend a second, \
+                  shallow one; the paper has one.",
         },
     ],
 };

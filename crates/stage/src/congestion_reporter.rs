@@ -1,9 +1,10 @@
-//! Congestion reporter: counts, where packets leave a network, which of them met congestion in it, and tells its peer where they came in.
+//! Congestion reporter at a network's egress: counts congestion and reports it to its peer at the ingress
+//! (Zhang et al. 2011 section III.B, step 3: the eNodeB).
 //!
-//! The eNodeB of Zhang et al. 2011 (section III.B, step 3): the loop of re-ECN closed inside the network, so that no terminal changes. It
-//! stands inside a tunnel, before the egress, where it sees both fields: a packet whose outer or inner field is marked counts once. Numbers
-//! that are missing are losses. Counters are cumulative, so that a report that is lost costs time and no accuracy; whose the marks were is
-//! in a list, and goes with it. Without a tunnel it counts marks alone. Not here: what becomes of reports ([`crate::congestion_controller`]).
+//! The loop of re-ECN stays inside the network, so that terminals need no change. The reporter precedes the
+//! tunnel's egress and sees both ECN fields; a packet counts once. Missing numbers are losses. Counters are
+//! cumulative: a lost report costs time, not accuracy. Without a tunnel it counts marks only.
+//! [`crate::congestion_controller`] receives the reports.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use crate::Message;
 use crate::station::{Cx, Kind, Own, Owner, Pass, Station, To, Whose};
 use crate::tunnel::Numbers;
 
-/// What the reporter says of one bearer. All counts are since the bearer's first packet.
+/// A report on one bearer. All counts start with the bearer's first packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// The tunnel's number; absent: packets were in none.
@@ -39,21 +40,20 @@ params! {
     /// Its parameters.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Params {
-        /// The time between two reports on a tunnel; none where nothing has come.
+        /// Time between two reports on a tunnel. An interval without packets has no report.
         every: Duration = Duration, Text("200 ms"), Range::POSITIVE
-            => source: "Zhang et al. 2011 section III.B: once a round trip, or more seldom";
-        /// So many packets that were marked or lost are reported at once.
-        early: u64 = Integer, Text("32"), Range::FROM_ONE => source: "our choice: a burst of marks should not wait";
-        /// Whether reports list the numbers of what was marked or lost, 4 B each, so that the peer knows whose it
-        /// was.
+            => source: "Zhang et al. 2011 section III.B: once per round trip, or less often";
+        /// Marked or lost packets that trigger an immediate report.
+        early: u64 = Integer, Text("32"), Range::FROM_ONE => source: "our choice: a burst of marks is urgent";
+        /// List the numbers of marked and lost packets, 4 B each, so that the peer can assign them to flows.
         list: bool = Flag, Text("true") => source: PAPER;
-        /// Bytes of a report without its list.
+        /// Size of a report without its list.
         size: u16 = Bytes, Text("48 B"), Range::between(1.0, 1500.0)
             => source: "our choice: headers of IPv4, UDP and GTP-U, and four counters of three bytes";
-        /// The share of reports that get lost, in addition to those that queues and links lose.
+        /// Share of reports lost, in addition to losses at queues and links.
         loss: f64 = Number, Text("0"), Range::between(0.0, 1.0)
-            => source: "our choice: what reports lose, apart from what ACKs lose";
-        /// How many numbers on a missing one is lost, not late.
+            => source: "our choice: a loss of reports that does not affect ACKs";
+        /// Later numbers after which a missing one counts as lost.
         reordering: u32 = Integer, Text("3"), Range::between(1.0, 1000.0)
             => source: "RFC 5681 section 3.2: three duplicate acknowledgements";
     }
@@ -66,7 +66,7 @@ const ENTRY: usize = 4;
 #[derive(Clone, Debug, Default)]
 struct Bearer {
     numbers: Numbers,
-    /// What the next report says.
+    /// The next report.
     report: Report,
     /// When the last packet came.
     at: Time,
@@ -240,35 +240,37 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Traits { sends: true, peers: &["congestion-controller"], ..Mechanism::PLAIN },
     title: "Congestion reporter",
-    doc: "Counts for each tunnel that packets come through what was received, marked outside or inside (each packet once), and lost, and reports that \
-          to its peer, the congestion-controller behind the tunnel's ingress. It stands before the egress: the eNodeB of re-ECN's infrastructure mode. \
-          Reports travel back along the path and may be lost like any packet.",
+    example: r#"groups.users.path = ["gateway", "bottleneck", "report"]
+
+[stages]
+gateway = { kind = "congestion-controller", peer = "report" }
+report = { kind = "congestion-reporter", peer = "gateway", every = "200 ms" }"#,
+    doc: "Counts the received, marked and lost packets of each tunnel. A packet counts as marked once, if \
+          its outer or inner header is marked. Reports these counts to its peer, the congestion-controller \
+          behind the tunnel's ingress. Place it before the egress: the eNodeB of re-ECN's infrastructure \
+          mode. Reports take the reverse path and may be lost like any packet.",
     source: PAPER,
     params: Params::PARAMS,
     observables: &[
         Observable::new("reports", "packets", "Reports made."),
-        Observable::new("reports_lost", "packets", "Those of them that loss has taken."),
-        Observable::new("received", "packets", "Packets that came."),
-        Observable::new("received_bytes", "B", "Their bytes, headers included."),
-        Observable::new(
-            "marked",
-            "packets",
-            "Packets of which a field was marked, outside or inside, each once.",
-        ),
+        Observable::new("reports_lost", "packets", "Reports lost by the parameter loss."),
+        Observable::new("received", "packets", "Packets received."),
+        Observable::new("received_bytes", "B", "Bytes received, headers included."),
+        Observable::new("marked", "packets", "Packets with an outer or inner mark."),
         Observable::new("marked_bytes", "B", "Their bytes."),
-        Observable::new("marked_outside", "packets", "Packets marked outside."),
-        Observable::new("lost", "packets", "Numbers that are missing; 0 where packets have none."),
+        Observable::new("marked_outside", "packets", "Packets with an outer mark."),
+        Observable::new("lost", "packets", "Missing numbers; 0 for packets without numbers."),
         Observable::new(
             "late",
             "packets",
-            "Packets that came after they had been counted as lost, or twice.",
+            "Packets that arrived after they had been counted as lost, or twice.",
         ),
-        Observable::new("unreported", "packets", "Marked or lost since the last report."),
+        Observable::new("unreported", "packets", "Packets marked or lost since the last report."),
     ],
     counters: &[],
     deviations: &[evenflow_base::schema::Deviation {
-        what: "What the eNodeB's own queue drops or marks is not told apart from what others do.",
-        why: "The paper has counters for both. A queue of the eNodeB stands on the link before the reporter: its drops are missing numbers, its marks \
-              are marks, and the sum is the same.",
+        what: "Drops and marks of the eNodeB's own queue are not counted separately.",
+        why: "The paper has counters for both. The eNodeB's queue is on the link before the reporter; the \
+              sum is the same.",
     }],
 };

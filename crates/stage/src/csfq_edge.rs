@@ -88,15 +88,22 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Mechanism::PLAIN,
     title: "Edge of core-stateless fair queueing",
-    doc: "Writes the estimated rate of the aggregate, divided by its weight, into each packet.",
+    example: r#"groups.users.path = ["edge", "bottleneck"]
+links.bottleneck.queue = { kind = "csfq", limit = "24 packets" }
+
+[stages.edge]
+kind = "csfq-edge"
+per = "user"
+memory = "100 ms""#,
+    doc: "Writes the estimated rate of the aggregate, divided by its weight, into each packet as its label.",
     source: "Stoica, Shenker, Zhang 1998, equation 3",
     params: Given::PARAMS,
-    observables: &[Observable { name: "label", unit: "bit/s", doc: "Rate written into the last packet." }],
+    observables: &[Observable { name: "label", unit: "bit/s", doc: "Label of the last packet." }],
     counters: &[],
     deviations: &[Deviation {
-        what: "A packet at the same instant as an aggregate's very first one carries label 0, which is never dropped at \
-               random; the authors' program gives it half the core's accepted rate.",
-        why: "The edge does not know the core; it concerns one instant of a run.",
+        what: "Packets at the same instant as an aggregate's first packet get the label 0 and are never \
+               dropped at random. In the authors' program they get half the core's accepted rate.",
+        why: "The edge does not know the core. Only one instant of a run is affected.",
     }],
 };
 

@@ -1,10 +1,10 @@
-//! Re-ECN's dropper at the egress, as rules of the auditor: a flow whose negative packets, of two round trips ago, outweigh what it has
-//! declared is negative, and packets of it that declare nothing are dropped until it is not.
+//! Re-ECN's dropper at the egress, as rules of the auditor. A flow is negative if its negative packets of two
+//! round trips ago exceed its declarations. Its packets that declare nothing are then dropped.
 //!
-//! The drafts say what a dropper must do and leave its algorithm open (draft-briscoe-conex-re-ecn-motiv-03 section 4.3 and appendix A). Three
-//! ways to drop: `strict`, `negative-only`, and the formula of Zhang et al. 2011 section III.B (`paper`). No flow is touched that is not
-//! negative, and no packet of worth +1, for these repair the balance. Not here: losses, which a dropper does not see (the
-//! auditor's `balance` and `ratio` do).
+//! The drafts leave the algorithm open (draft-briscoe-conex-re-ecn-motiv-03 section 4.3 and appendix A).
+//! Rules: `strict`, `negative-only`, and `paper`, the formula of Zhang et al. 2011 section III.B. Packets of
+//! worth +1 are never dropped, because they repair the balance. A dropper sees no losses; the auditor's rules
+//! `balance` and `ratio` do.
 
 use std::collections::VecDeque;
 
@@ -44,7 +44,7 @@ pub enum Rule {
 pub struct Params {
     /// The rule.
     pub rule: Rule,
-    /// What is counted.
+    /// Unit of all accounts.
     pub unit: Unit,
     /// The deficit that is overlooked.
     pub allowance: f64,
@@ -89,16 +89,16 @@ impl Params {
     }
 }
 
-/// What is wrong with parameters together, whatever the rule; some may be missing.
+/// Errors in the combination of parameters under any rule; some may be missing.
 fn problems(values: &Values) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
     let rule = values.at(Given::rule);
     if values.has(Given::rho) && rule.is_some_and(|rule| rule != RuleWord::Paper) {
-        problems.push((Given::rho.name, "means nothing without rule = \"paper\"".into()));
+        problems.push((Given::rho.name, "has no effect without rule = \"paper\"".into()));
     }
     let Some(rule) = rule.filter(|rule| RULES.contains(rule)) else {
         if values.has(Given::cancelled) && rule.is_some_and(|rule| rule != RuleWord::Ratio) {
-            problems.push((Given::cancelled.name, "means nothing without rule = \"ratio\"".into()));
+            problems.push((Given::cancelled.name, "has no effect without rule = \"ratio\"".into()));
         }
         return problems;
     };
@@ -112,24 +112,24 @@ fn problems(values: &Values) -> Vec<Problem> {
     ];
     for (name, instead) in others {
         if values.get(name).is_some() {
-            problems.push((name, format!("means nothing with rule = \"{rule}\"; nearest: {instead}")));
+            problems.push((name, format!("has no effect with rule = \"{rule}\"; nearest: {instead}")));
         }
     }
     if !values.has(Given::delay) {
         let why = format!(
-            "is required beside rule = \"{rule}\": twice the longest round trip, for example \"600 ms\""
+            "is required with rule = \"{rule}\": twice the longest round trip, for example \"600 ms\""
         );
         problems.push((Given::delay.name, why));
     }
     if values.is(Given::action, ActionWord::Delay) {
         problems.push((
             Given::action.name,
-            format!("\"delay\" is not known to rule = \"{rule}\"; nearest: \"class\""),
+            format!("\"delay\" is not available with rule = \"{rule}\"; nearest: \"class\""),
         ));
     }
     if values.is(Given::audit, AuditWord::Loss) {
         let why = format!(
-            "\"loss\": rule = \"{rule}\" weighs marks against reports, and sees no losses; nearest: \"ecn\""
+            "\"loss\": rule = \"{rule}\" compares marks with reports and sees no losses; nearest: \"ecn\""
         );
         problems.push((Given::audit.name, why));
     }
@@ -209,7 +209,7 @@ impl Dropper {
         let params = self.params;
         self.flows.forget(now);
         let known = self.flows.get(flow).is_some();
-        // 11 with RE = 0 of a flow that nobody knows is a marked packet of RFC 3168.
+        // 11 with RE = 0 of an unknown flow is a marked packet of RFC 3168.
         if !known && codepoint == Codepoint::Cancelled {
             return false;
         }
@@ -251,7 +251,7 @@ impl Dropper {
             counts.sanctioned += 1;
             counts.sanctioned_flows += u64::from(!std::mem::replace(&mut account.sanctioned, true));
         } else {
-            // What is dropped does not count.
+            // Dropped packets do not count.
             match codepoint {
                 Codepoint::ReEcho => {
                     account.positive += amount;

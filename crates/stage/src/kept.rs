@@ -1,5 +1,5 @@
-//! State for each user or flow inside one copy of a stage, forgotten when its owner has been silent for long: memory follows
-//! who is active, not who ever was.
+//! State for each user or flow inside one copy of a stage. It is forgotten after a silent time, which bounds
+//! the memory.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,10 @@ struct Entry<T> {
     state: T,
 }
 
-/// State by owner: a user's or flow's number.
+/// State by owner, the number of a user or flow.
 ///
-/// An owner's state is forgotten exactly `idle` after its last packet: whoever comes later begins anew, whether or not others
-/// sent anything meanwhile. Each call costs the logarithm of the number of owners.
+/// State ends exactly `idle` after the owner's last packet, whether or not other owners sent packets
+/// meanwhile. Each call costs the logarithm of the number of owners.
 #[derive(Clone, Debug)]
 pub struct Kept<T> {
     /// Absent: nothing is ever forgotten.
@@ -35,7 +35,7 @@ pub struct Kept<T> {
 }
 
 impl<T> Kept<T> {
-    /// Nobody's state yet.
+    /// An empty table.
     pub fn new(idle: Option<Duration>) -> Kept<T> {
         Kept { idle, places: BTreeMap::new(), entries: Vec::new(), free: Vec::new(), first: NONE, last: NONE }
     }
@@ -95,7 +95,7 @@ impl<T> Kept<T> {
         self.places.len()
     }
 
-    /// Whether nobody has.
+    /// Whether there is no state.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
@@ -121,7 +121,7 @@ impl<T> Kept<T> {
         self.places.remove(&self.entries[place as usize].key);
         self.free.push(place);
         if self.places.is_empty() {
-            (self.entries, self.free) = (Vec::new(), Vec::new()); // nobody is active: no memory
+            (self.entries, self.free) = (Vec::new(), Vec::new()); // no active owner: free the memory
         }
     }
 

@@ -1,7 +1,7 @@
-//! Stages: what packets pass that is no link. Meters and edges, and what acts: drops, marks, holds, rewrites, answers.
+//! Stages: components on a path other than links. They measure, drop, mark, delay, rewrite or answer packets.
 //!
-//! Sans I/O: the instant, the randomness and whose packet it is are arguments; what a stage wants beside its verdict it asks for
-//! ([`Cx`]), and whoever moves packets does it.
+//! A stage does no I/O: instant, randomness and the packet's owner are arguments. It requests other actions
+//! through [`Cx`], and its caller carries them out.
 
 #[macro_use(params, words)]
 extern crate evenflow_base;
@@ -51,7 +51,7 @@ pub use stepper::Stepper;
 pub use tunnel::{TunnelEgress, TunnelIngress};
 pub use window_tuner::WindowTuner;
 
-/// What a stage tells its peer. A kind that talks has its own.
+/// A message from a stage to its peer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
     /// Of a [`probe_stage`].
@@ -78,7 +78,7 @@ macro_rules! stages {
                 $(if kind == <$stage as Kind>::TABLE.kind {
                     return <$stage as Kind>::build(values, owner).map(Stage::$name);
                 })*
-                panic!("no stage is called {kind}")
+                panic!("there is no stage {kind}")
             }
         }
 
@@ -87,7 +87,7 @@ macro_rules! stages {
             $(if kind == <$stage as Kind>::TABLE.kind {
                 return <$stage as Kind>::needs_windows(values);
             })*
-            panic!("no stage is called {kind}")
+            panic!("there is no stage {kind}")
         }
 
         /// See [`Kind::classes_after`].
@@ -95,16 +95,16 @@ macro_rules! stages {
             $(if kind == <$stage as Kind>::TABLE.kind {
                 return <$stage as Kind>::classes_after(values, class);
             })*
-            panic!("no stage is called {kind}")
+            panic!("there is no stage {kind}")
         }
 
-        /// The traffic classes that the stage called `kind` may give to packets, each with the parameter that names it, and the
-        /// words that such a parameter may have instead.
+        /// The traffic classes that a stage may assign, each with its parameter, and the other words that
+        /// such a parameter allows.
         pub fn classes_given(kind: &str, values: &Values) -> (Vec<(&'static str, String)>, &'static [&'static str]) {
             $(if kind == <$stage as Kind>::TABLE.kind {
                 return (<$stage as Kind>::classes_given(values), <$stage as Kind>::words_for_classes());
             })*
-            panic!("no stage is called {kind}")
+            panic!("there is no stage {kind}")
         }
 
         /// See [`Kind::buckets`].
@@ -112,7 +112,7 @@ macro_rules! stages {
             $(if kind == <$stage as Kind>::TABLE.kind {
                 return <$stage as Kind>::buckets(values);
             })*
-            panic!("no stage is called {kind}")
+            panic!("there is no stage {kind}")
         }
 
         /// See [`Kind::reads`].
@@ -120,7 +120,7 @@ macro_rules! stages {
             $(if kind == <$stage as Kind>::TABLE.kind {
                 return <$stage as Kind>::reads(values);
             })*
-            panic!("no stage is called {kind}")
+            panic!("there is no stage {kind}")
         }
 
         /// See [`Kind::grows`].
@@ -128,7 +128,7 @@ macro_rules! stages {
             $(if kind == <$stage as Kind>::TABLE.kind {
                 return <$stage as Kind>::grows(values);
             })*
-            panic!("no stage is called {kind}")
+            panic!("there is no stage {kind}")
         }
 
         /// See [`Kind::shows`].
@@ -136,7 +136,7 @@ macro_rules! stages {
             $(if kind == <$stage as Kind>::TABLE.kind {
                 return <$stage as Kind>::shows(values, name);
             })*
-            panic!("no stage is called {kind}")
+            panic!("there is no stage {kind}")
         }
 
         /// See [`Kind::needs_round_trips`].
@@ -144,7 +144,7 @@ macro_rules! stages {
             $(if kind == <$stage as Kind>::TABLE.kind {
                 return <$stage as Kind>::needs_round_trips(values);
             })*
-            panic!("no stage is called {kind}")
+            panic!("there is no stage {kind}")
         }
 
         /// See [`Kind::problems`].
@@ -246,7 +246,7 @@ stages! {
     Tuner(WindowTuner),
 }
 
-/// What is wrong with several parameters together.
+/// Errors in the combination of several parameters.
 pub fn check(kind: &str, values: &Values) -> Vec<Problem> {
     Stage::build(kind, values, Owner::of(&[])).err().unwrap_or_default()
 }

@@ -1,9 +1,8 @@
-//! Policer: gives each packet a colour by a three-colour marker (RFC 2697, one rate; RFC 2698, two), and passes it, drops it or
-//! gives it another traffic class, whatever its colour is to mean. It keeps nothing back and so adds no delay.
+//! Policer: a three-colour marker (RFC 2697, one rate; RFC 2698, two rates) with an action for each colour.
+//! It adds no delay.
 //!
-//! A colour travels as a traffic class, as RFC 2697 section 4 has it with the DS field: what gets the class of a colour here may be told
-//! to be of that colour to the next policer, which then is colour-aware. With neither an excess burst nor a peak rate it is the
-//! policer of two colours that routers and `tc` have. Not here: a shaper, which delays what comes too early; policing by congestion.
+//! A traffic class carries a colour to the next policer, as the DS field in RFC 2697 section 4; that policer
+//! is then colour-aware. Without excess burst and peak rate it is the two-colour policer of routers and `tc`.
 
 use evenflow_base::bucket::too_deep;
 use evenflow_base::params::Key;
@@ -13,7 +12,7 @@ use evenflow_base::{Packet, Rate, Reason, Time};
 use crate::station::{Cx, Kind, Owner, Pass, Station};
 use crate::three_colour::{Beyond, Colour, Meter, Profile, Unit};
 
-/// What becomes of packets of a colour.
+/// Action on the packets of a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// They go on as they are.
@@ -27,7 +26,7 @@ pub enum Fate {
 /// Its configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
-    /// What rates and bursts count.
+    /// Unit of rates and bursts.
     pub unit: Unit,
     /// CIR and CBS.
     pub committed: Profile,
@@ -93,7 +92,7 @@ fn listed(values: &Values, key: Key<Option<Vec<String>>>) -> Vec<String> {
     values.at(key).unwrap_or_default()
 }
 
-/// What is wrong with parameters together; some of them may be missing.
+/// Errors in the combination of parameters; some may be missing.
 fn problems(values: &Values) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
     let counts = |unit: Unit| if unit == Unit::Packets { "packets" } else { "bytes" };
@@ -104,10 +103,7 @@ fn problems(values: &Values) -> Vec<Problem> {
             && own != other
         {
             let (own, other) = (counts(own), counts(other));
-            problems.push((
-                name,
-                format!("counts {other}, but rate counts {own}; a policer counts one of the two"),
-            ));
+            problems.push((name, format!("counts {other}, but rate counts {own}; use one unit for both")));
         }
     }
     let number = |value: Option<&Value>| value.and_then(Value::number);
@@ -126,14 +122,15 @@ fn problems(values: &Values) -> Vec<Problem> {
         (Some(_), None) => {
             problems.push((
                 Given::peak_burst.name,
-                "is required beside peak_rate: bytes or packets, for example \"30 kB\"".into(),
+                "is required with peak_rate: bytes or packets, for example \"30 kB\"".into(),
             ));
         }
-        (None, Some(_)) => problems.push((Given::peak_burst.name, "means nothing without peak_rate".into())),
+        (None, Some(_)) => problems.push((Given::peak_burst.name, "has no effect without peak_rate".into())),
         _ => {}
     }
     if peak.is_some() && values.has(Given::excess_burst) {
-        let why = "stands beside peak_rate; give one of the two (RFC 2697 has an excess burst, RFC 2698 a peak rate)";
+        let why = "excludes peak_rate; give one of the two (RFC 2697 has an excess burst, RFC 2698 a peak \
+                   rate)";
         problems.push((Given::excess_burst.name, why.into()));
     }
     let (committed, excess) = (values.raw(Given::rate), Given::excess_burst.name);
@@ -151,7 +148,7 @@ fn problems(values: &Values) -> Vec<Problem> {
         if listed(values, Given::precoloured_yellow).contains(&class) {
             problems.push((
                 Given::precoloured_red.name,
-                format!("class \"{class}\" stands in precoloured_yellow too"),
+                format!("class \"{class}\" is also in precoloured_yellow"),
             ));
         }
     }
@@ -262,33 +259,33 @@ impl Kind for Policer {
 
 const SRTCM: &str = "RFC 2697 section 2";
 const TRTCM: &str = "RFC 2698 section 2";
-const ROUTERS: &str = "what routers do, and tc's `police … drop`";
+const ROUTERS: &str = "default of routers and of tc's `police … drop`";
 
 params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Debug)]
     pub struct Given {
-        /// The committed rate, CIR, in bits or packets a second; bursts count bytes or packets accordingly.
+        /// Committed rate (CIR) in bits or packets per second. Bursts count bytes or packets accordingly.
         rate: Value = RateOrPacketRate, Required, Range::POSITIVE => source: SRTCM;
-        /// The committed burst, CBS: the size of its bucket. All buckets start full.
+        /// Committed burst (CBS), the size of its bucket. All buckets start full.
         burst: Value = PacketsOrBytes, Required, Range::FROM_ONE => source: SRTCM;
-        /// The excess burst, EBS: a second bucket, filled by what finds no room in the first.
+        /// Excess burst (EBS): a second bucket that the overflow of the first one fills.
         excess_burst: Option<Value> = PacketsOrBytes, Absent("no yellow"), Range::FROM_ONE => source: SRTCM;
-        /// The peak rate, PIR, at least rate: a second bucket, filled at this rate. Packets beyond it are red.
+        /// Peak rate (PIR), at least rate: fills a second bucket. Packets beyond it are red.
         peak_rate: Option<Value> = RateOrPacketRate, Absent("a single rate"), Range::POSITIVE => source: TRTCM;
-        /// The peak burst, PBS: what the bucket of the peak rate holds.
-        peak_burst: Option<Value> = PacketsOrBytes, Absent("required beside peak_rate"), Range::FROM_ONE
+        /// Peak burst (PBS): bucket size of the peak rate.
+        peak_burst: Option<Value> = PacketsOrBytes, Absent("required with peak_rate"), Range::FROM_ONE
             => source: TRTCM;
-        /// What happens to green packets: pass, drop, or the traffic class that they get.
+        /// Action on green packets: pass, drop, or the name of a new traffic class.
         green: String = Name, Text("pass") => source: ROUTERS;
-        /// The same for yellow packets.
+        /// Action on yellow packets: pass, drop, or a traffic class.
         yellow: String = Name, Text("pass") => source: ROUTERS;
-        /// The same for red packets.
+        /// Action on red packets: pass, drop, or a traffic class.
         red: String = Name, Text("drop") => source: ROUTERS;
-        /// Traffic classes of packets that arrive yellow and so never become green.
+        /// Traffic classes whose packets arrive yellow; they never become green.
         precoloured_yellow: Option<Vec<String>> = Names, Absent("none")
             => source: "RFC 2697 section 3, RFC 2698 section 3: colour-aware mode";
-        /// Traffic classes of packets that arrive red and stay so.
+        /// Traffic classes whose packets arrive red and stay red.
         precoloured_red: Option<Vec<String>> = Names, Absent("none; without either the policer is colour-blind")
             => source: "RFC 2697 section 3, RFC 2698 section 3: colour-aware mode";
     }
@@ -300,17 +297,25 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Mechanism::PLAIN,
     title: "Policer",
-    doc: "Measures packets by token buckets and gives each a colour: green within rate and burst, yellow within the excess burst or the \
-          peak rate, red beyond. Each colour passes, is dropped, or gets another traffic class. Nothing is delayed.",
+    example: r#"groups.users.path = ["policer", "bottleneck"]
+
+[stages.policer]
+kind = "policer"
+per = "user"
+rate = "5 Mbit/s"
+burst = "60 kB""#,
+    doc: "Measures packets with token buckets and gives each a colour. Green is within rate and burst. \
+          Yellow is within the excess burst or the peak rate. All others are red. Each colour passes, is \
+          dropped, or gets another traffic class. No packet is delayed.",
     source: "RFC 2697 (single rate), RFC 2698 (two rates)",
     params: Given::PARAMS,
     observables: &[
-        Observable { name: "green", unit: "packets", doc: "Packets that were green." },
-        Observable { name: "yellow", unit: "packets", doc: "Packets that were yellow." },
-        Observable { name: "red", unit: "packets", doc: "Packets that were red." },
+        Observable { name: "green", unit: "packets", doc: "Green packets." },
+        Observable { name: "yellow", unit: "packets", doc: "Yellow packets." },
+        Observable { name: "red", unit: "packets", doc: "Red packets." },
         Observable { name: "green_bytes", unit: "B", doc: "Their bytes." },
-        Observable { name: "yellow_bytes", unit: "B", doc: "The same of yellow ones." },
-        Observable { name: "red_bytes", unit: "B", doc: "The same of red ones." },
+        Observable { name: "yellow_bytes", unit: "B", doc: "Bytes of yellow packets." },
+        Observable { name: "red_bytes", unit: "B", doc: "Bytes of red packets." },
         Observable { name: "tokens", unit: "B or packets", doc: "Tokens in the committed bucket." },
         Observable {
             name: "second_tokens",
@@ -319,24 +324,21 @@ pub static TABLE: Mechanism = Mechanism {
         },
     ],
     counters: &[
-        Counter { name: "policed_green", doc: "The packet was green, and green is dropped." },
+        Counter { name: "policed_green", doc: "The packet was green, and the action on green is drop." },
         Counter {
             name: "policed_yellow",
             doc: "The packet was yellow: beyond the committed rate and burst.",
         },
-        Counter {
-            name: "policed_red",
-            doc: "The packet was red: beyond the excess burst, or the peak rate, too.",
-        },
+        Counter { name: "policed_red", doc: "The packet was red: beyond the excess burst or the peak rate." },
     ],
     deviations: &[
         Deviation {
-            what: "Tokens come continuously.",
-            why: "The RFCs add a byte at a time, 1/CIR s apart; a packet may be counted as that much earlier here.",
+            what: "Buckets fill continuously.",
+            why: "The RFCs add one byte every 1/CIR; a packet may pass up to that time earlier.",
         },
         Deviation {
-            what: "A burst of zero is refused.",
-            why: "RFC 2697 allows one of the two to be zero: leave excess_burst out.",
+            what: "A burst of zero is an error.",
+            why: "RFC 2697 allows it for one of the two bursts; leave excess_burst out instead.",
         },
     ],
 };

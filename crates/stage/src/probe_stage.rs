@@ -1,8 +1,8 @@
-//! A probe stage does everything that a stage may do, and nothing that a network needs: it is for tests of those who move
-//! packets. Scenarios may name it; lists do not.
+//! A stage for tests of the engine: it uses everything that a stage may do. Scenarios may name it; lists omit
+//! it.
 //!
-//! It sends packets of its own and answers those of its peer, holds packets, drops and marks each n-th, sets the rate of a link,
-//! counts who opens and closes connections, and remembers flows for a while.
+//! It sends packets, answers its peer, holds, drops and marks packets, sets a link's rate, counts connections
+//! and remembers flows.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use evenflow_base::{Duration, Ecn, Heap, Packet, Rate, Reason, Time};
 use crate::station::{Cx, HeldPacket, Kind, Own, Owner, Pass, Setting, Signal, Station, To};
 use crate::{Kept, Message};
 
-/// What a probe says, there and back.
+/// A probe and its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe {
     /// When it was sent first.
@@ -216,29 +216,29 @@ params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Debug)]
     pub struct Given {
-        /// Between two probes.
+        /// Time between two probes.
         every: Option<Duration> = Duration, Absent("sends none"), Range::POSITIVE => source: "a test";
-        /// Bytes of a probe and an answer.
+        /// Bytes of a probe and of an answer.
         size: u16 = Bytes, Text("100 B"), Range::PACKET_SIZE => source: "a test";
-        /// Where its probes go.
+        /// Receiver of probes.
         to: To = To::TYPE, Text("peer") => source: "a test";
-        /// Answers those of its peer.
+        /// Answer probes of the peer.
         answers: bool = Flag, Text("true") => source: "a test";
-        /// Answers answers too.
+        /// Answer answers too.
         chatters: bool = Flag, Text("false") => source: "a test";
-        /// Holds each packet so long.
-        hold: Option<Duration> = Duration, Absent("not at all"), Range::NOT_NEGATIVE => source: "a test";
-        /// Asks for no wake-up while it holds packets.
+        /// Delay of each packet.
+        hold: Option<Duration> = Duration, Absent("0 s"), Range::NOT_NEGATIVE => source: "a test";
+        /// Request no wake-up while packets are held.
         forgets: bool = Flag, Text("false") => source: "a test";
-        /// Drops the last of so many.
+        /// Drop every n-th packet.
         drop_every: Option<u64> = Integer, Absent("none"), Range::FROM_ONE => source: "a test";
-        /// Marks the last of so many.
+        /// Mark every n-th packet.
         mark_every: Option<u64> = Integer, Absent("none"), Range::FROM_ONE => source: "a test";
         /// Rate of the link that it controls.
         set_rate: Option<Rate> = Rate, Absent("none"), Range::POSITIVE => source: "a test";
-        /// When it sets that rate.
+        /// Time of that change.
         set_at: Option<f64> = Duration, Absent("at the start"), Range::NOT_NEGATIVE => source: "a test";
-        /// When it forgets a silent flow.
+        /// Time after which a silent flow is forgotten.
         idle: Option<Duration> = Duration, Absent("never"), Range::POSITIVE => source: "a test";
     }
 }
@@ -256,22 +256,28 @@ pub static TABLE: Mechanism = Mechanism {
         ..Mechanism::PLAIN
     },
     title: "Probe stage",
-    doc: "Does what a stage may do, for tests: sends, answers, holds, drops, marks, sets a rate, counts.",
+    example: r#"groups.users.path = ["probe", "bottleneck"]
+
+[stages.probe]
+kind = "probe-stage"
+hold = "5 ms""#,
+    doc: "Uses everything that a stage may do, for tests: sends, answers, holds, drops, marks, sets a rate, \
+          counts.",
     source: "a test",
     params: Given::PARAMS,
     observables: &[
-        Observable::new("seen_forward", "packets", "Packets that crossed it forward."),
-        Observable::new("seen_backward", "packets", "Packets that crossed it backward."),
+        Observable::new("seen_forward", "packets", "Packets forward."),
+        Observable::new("seen_backward", "packets", "Packets backward."),
         Observable::new("asked", "packets", "Probes sent."),
-        Observable::new("received", "packets", "Probes of its peer received."),
+        Observable::new("received", "packets", "Probes received from the peer."),
         Observable::new("answered", "packets", "Answers received."),
-        Observable::new("opened", "packets", "SYNs of openers seen."),
+        Observable::new("opened", "packets", "SYNs of openers."),
         Observable::new("closed", "packets", "FINs seen."),
         Observable::new("broken", "packets", "RSTs seen."),
         Observable::new("held", "packets", "Packets held."),
         Observable { name: "flows", unit: "flows", doc: "Flows remembered." },
-        Observable { name: "rtt", unit: "s", doc: "From the last answered probe to its answer." },
+        Observable { name: "rtt", unit: "s", doc: "Round-trip time of the last answered probe." },
     ],
-    counters: &[Counter { name: "probe", doc: "The last of so many." }],
+    counters: &[Counter { name: "probe", doc: "Every n-th packet." }],
     deviations: &[],
 };

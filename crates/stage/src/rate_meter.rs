@@ -95,7 +95,7 @@ pub(crate) const START: Param = Param {
     default: Fallback::Text("run"),
     range: Range::ANY,
     source: "Menth and Zeitler 2018, section IV-G: the activity advantage needs a meter that runs from the start",
-    doc: "When the measurement begins (t0).",
+    doc: "Start of the measurement (t0).",
 };
 
 impl Station for RateMeter {
@@ -123,7 +123,7 @@ params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Copy, Debug)]
     pub struct Given {
-        /// How far back the meter looks.
+        /// Memory of the moving average.
         memory: Duration = Duration, Text("0.5 s"), Range::POSITIVE
             => source: "Menth and Zeitler 2018, section IV-G5";
         /// See [`START`].
@@ -137,7 +137,13 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Mechanism::PLAIN,
     title: "Rate meter (TDRM-UTEMA)",
-    doc: "Measures the rate of everything that passes and changes nothing.",
+    example: r#"groups.users.path = ["meter", "bottleneck"]
+
+[stages.meter]
+kind = "rate-meter"
+per = "user"
+memory = "0.5 s""#,
+    doc: "Measures the rate of passing packets and changes nothing.",
     source: "Menth and Hauser 2017; Menth and Zeitler 2018, equations 1 to 4",
     params: Given::PARAMS,
     observables: &[Observable { name: "rate", unit: "bit/s", doc: "Measured rate." }],

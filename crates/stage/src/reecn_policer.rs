@@ -1,10 +1,10 @@
-//! The policers of re-ECN, as rules of the congestion policer: by the rate that TCP would have, in seconds (A) or in bytes (A'), and by
-//! congestion-volume (B).
+//! Re-ECN's policers as rules of the congestion policer (draft-briscoe-conex-re-ecn-motiv-03 appendix B;
+//! Zhang et al. 2011 sections III.B and IV).
 //!
-//! draft-briscoe-conex-re-ecn-motiv-03 appendix B; Zhang et al. 2011 sections III.B and IV. `tcp-rate`: the time between two charged packets
-//! is paid for what TCP would need for as many; a flow that keeps to TCP's rate comes out even at one second a second. `rate-bytes`: bytes are
-//! paid for by TCP's rate at the fraction of reports that the flow shows. `volume`: reported congestion costs its bytes, for all flows of
-//! a user together; of the bucket of ConEx ([`crate::congestion_policer`]) it differs in who is charged for what, and in what follows.
+//! - `tcp-rate` (A): a report costs the time that TCP needs per report. A flow at TCP's rate earns as much as
+//!   it pays.
+//! - `rate-bytes` (A'): packets cost bytes. Tokens come at TCP's rate for the flow's fraction of reports.
+//! - `volume` (B): reports cost their bytes, for all flows of a user together.
 
 use evenflow_base::schema::{Mechanism, Problem, Type, Value, Values};
 use evenflow_base::{Codepoint, Duration, Packet, Reason, Stream, Time, flags};
@@ -36,7 +36,7 @@ pub fn excess(rate: f64, tcp: f64) -> f64 {
     ((rate - tcp) / rate).max(0.0)
 }
 
-/// What a token is, and what is charged.
+/// A token's unit, and the charged events.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule {
     /// Policer A.
@@ -68,16 +68,16 @@ pub enum Rule {
     },
 }
 
-/// What is done when tokens are used up.
+/// Action when tokens are used up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sanction {
     /// The packet is dropped that would take the level below zero.
     DropOne,
     /// All packets of the bucket's owner, as long as the level is below zero.
     DropWhileEmpty,
-    /// All his packets from then on, for so long.
+    /// All packets of the user for this time.
     Block(Duration),
-    /// A share of his packets, as long as the level is below zero: what goes beyond TCP's rate.
+    /// The share beyond TCP's rate while the level is negative.
     Probability,
     /// They get this class, as long as it is.
     Class(u8),
@@ -90,9 +90,9 @@ pub enum Sanction {
 pub struct Params {
     /// The rule.
     pub rule: Rule,
-    /// Whose bucket.
+    /// Owner of a bucket.
     pub scope: Scope,
-    /// What is done.
+    /// Action.
     pub sanction: Sanction,
     /// r: tokens in one that TCP needs.
     pub factor: f64,
@@ -213,7 +213,7 @@ pub fn is_named(values: &Values) -> bool {
     values.at(Given::rule).is_some_and(|rule| RULES.contains(&rule))
 }
 
-/// What is wrong with parameters together, whatever the rule; some of them may be missing.
+/// Errors in the combination of parameters under any rule; some may be missing.
 pub fn problems(values: &Values) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
     let (rule, action) = (values.at(Given::rule), values.at(Given::action));
@@ -223,7 +223,7 @@ pub fn problems(values: &Values) -> Vec<Problem> {
     };
     for (name, with) in ONLY {
         if values.get(name).is_some() && rule.is_some_and(|rule| !with.contains(&rule)) {
-            problems.push((name, format!("means nothing without rule = {}", rules(with))));
+            problems.push((name, format!("has no effect without rule = {}", rules(with))));
         }
     }
     let named = rule.filter(|rule| RULES.contains(rule));
@@ -233,36 +233,36 @@ pub fn problems(values: &Values) -> Vec<Problem> {
         problems.push((Given::action.name, why));
     }
     if values.has(Given::block_for) && action != Some(ActionWord::Block) {
-        problems.push((Given::block_for.name, "means nothing without action = \"block\"".into()));
+        problems.push((Given::block_for.name, "has no effect without action = \"block\"".into()));
     }
     let Some(rule) = named else { return problems };
     let own = rule.word();
     for (name, default) in BUCKET {
         if values.get(name).is_some_and(|value| !value.is_word(default)) {
-            problems.push((name, format!("means nothing with rule = \"{own}\", only with \"bucket\"")));
+            problems.push((name, format!("has no effect with rule = \"{own}\", only with \"bucket\"")));
         }
     }
     if rule != Volume && values.at(Given::level).is_some_and(|level| level != 1.0) {
         let nearest = if rule == TcpRate { "; nearest: start, in seconds" } else { "" };
         problems.push((
             Given::level.name,
-            format!("means nothing with rule = \"{own}\", only with \"volume\"{nearest}"),
+            format!("has no effect with rule = \"{own}\", only with \"volume\"{nearest}"),
         ));
     }
-    let (factor, most) = ("factor, which is tokens for one that TCP needs", "most, in seconds");
+    let (factor, most) = ("factor, tokens relative to TCP's need", "most, in seconds");
     for (name, useless, nearest) in
         [(Given::rate.name, rule != Volume, factor), (Given::depth.name, rule == TcpRate, most)]
     {
         if useless && values.get(name).is_some() {
             let why =
-                format!("means nothing with rule = \"{own}\", only with \"volume\"; nearest: {nearest}");
+                format!("has no effect with rule = \"{own}\", only with \"volume\"; nearest: {nearest}");
             problems.push((name, why));
         }
     }
     if rule == RateBytes && values.raw(Given::depth).and_then(unit) == Some(Unit::Packets) {
         problems.push((
             Given::depth.name,
-            "counts packets, but rule = \"rate-bytes\" pays for bytes: write \"60 kB\"".into(),
+            "counts packets, but rule = \"rate-bytes\" counts bytes: write \"60 kB\"".into(),
         ));
     }
     let credit = (values.raw(Given::credit_rate), values.raw(Given::credit_depth));
@@ -271,7 +271,7 @@ pub fn problems(values: &Values) -> Vec<Problem> {
             (unit(rate), unit(depth), values.raw(Given::rate).and_then(unit))
         && (a != own || b != own)
     {
-        let why = "must count what rate counts, packets or bytes, and so must credit_depth";
+        let why = "must have the unit of rate, packets or bytes, and so must credit_depth";
         problems.push((Given::credit_rate.name, why.into()));
     }
     let (rate, depth) = (Given::credit_rate.name, Given::credit_depth.name);
@@ -280,35 +280,32 @@ pub fn problems(values: &Values) -> Vec<Problem> {
         (None, Some(_)) => Some((rate, depth)),
         _ => None,
     } {
-        problems.push((missing, format!("is required beside {other}: both make the bucket for credit")));
+        problems.push((missing, format!("is required with {other}: both define the bucket for credit")));
     }
     if let (Some(start), Some(most)) = (values.at(Given::start), values.at(Given::most).or(Some(MOST)))
         && rule == TcpRate
         && start > most
     {
-        problems.push((
-            Given::start.name,
-            format!("{start} s is more than most, the {most} s that the bucket holds"),
-        ));
+        problems.push((Given::start.name, format!("must not exceed most: {start} s is more than {most} s")));
     }
     if rule != RateBytes && action == Some(ActionWord::Probability) {
         let why = format!(
-            "\"probability\" drops what goes beyond TCP's rate, which rule = \"{own}\" does not measure; nearest: \"drop-while-empty\", or rule = \
-             \"rate-bytes\""
+            "\"probability\" drops the share beyond TCP's rate, which rule = \"{own}\" does not measure; \
+             nearest: \"drop-while-empty\", or rule = \"rate-bytes\""
         );
         problems.push((Given::action.name, why));
     }
     if rule == RateBytes && values.at(Given::scope).is_some_and(|scope| scope != Scope::Flow) {
-        let why = "rule = \"rate-bytes\" is by the rate of one TCP connection; nearest: rule = \"volume\"";
+        let why = "rule = \"rate-bytes\" uses the rate of one TCP connection; nearest: rule = \"volume\"";
         problems.push((Given::scope.name, why.into()));
     }
     if values.is(Given::rtt_from, RttFrom::Given) && !values.has(Given::rtt) {
-        problems.push((Given::rtt.name, "is required beside rtt_from = \"given\"".into()));
+        problems.push((Given::rtt.name, "is required with rtt_from = \"given\"".into()));
     }
     problems
 }
 
-/// What is required and missing, where everything that is there could be decoded.
+/// Missing required parameters, if all others were decoded.
 pub fn missing(values: &Values) -> Vec<Problem> {
     let (depth, rate) = (Given::depth.name, Given::rate.name);
     let wanted: &[(&'static str, Type)] = match values.at(Given::rule) {
@@ -383,7 +380,7 @@ pub struct ReEcnPolicer {
     counts: Counts,
 }
 
-/// What happens to a packet beside its own bucket.
+/// The verdict apart from the bucket of the packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fate {
     /// Nothing.
@@ -443,8 +440,8 @@ impl ReEcnPolicer {
         }
     }
 
-    /// What becomes of a packet of `user` and `flow` at `now`. `known` are the round-trip times of its path, its sender and its tunnel, as far as
-    /// they are known. A number is drawn where a share is dropped.
+    /// The verdict on a packet of `user` and `flow` at `now`. `known` has the round-trip times of path,
+    /// sender and tunnel, if known. Draws a number where only a share is dropped.
     pub fn meet(
         &mut self,
         packet: &mut Packet,
@@ -545,7 +542,7 @@ impl ReEcnPolicer {
         }
     }
 
-    /// Whether a flow has no bucket of its own: its first packet of re-ECN was no credit.
+    /// Whether a flow has no bucket: its first re-ECN packet was not credit.
     fn is_stranger(&mut self, flow: u64, codepoint: Codepoint, now: Time) -> bool {
         if !self.params.together {
             return false;
@@ -659,7 +656,7 @@ impl Account {
         if !policed {
             return (Fate::Pass, 0.0);
         }
-        // What is dropped costs nothing, so that what passes is what TCP's rate pays for.
+        // Dropped packets cost nothing: the passed packets match TCP's rate.
         if level < 0.0 {
             return (Fate::Empty, 0.0);
         }
@@ -713,7 +710,8 @@ impl Account {
     /// The share of its packets that goes beyond TCP's rate.
     fn excess(&self, params: &Params) -> f64 {
         let Some(spacing) = self.spacing.filter(|_| self.rate > 0.0) else {
-            // Of A: N packets since the last charge, and no mean; what is owed is dropped altogether.
+            // For `tcp-rate`: N packets since the last charge and no mean yet; all packets in debt are
+            // dropped.
             return 1.0;
         };
         let p = 1.0 / spacing.max(self.n).max(1.0);

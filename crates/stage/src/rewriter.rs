@@ -1,8 +1,8 @@
-//! Rewriter: a middlebox that changes header fields of what passes, either way: ECN field, RE flag, traffic class, receive window.
+//! Rewriter: a middlebox that changes header fields in both directions: ECN field, RE flag, traffic class,
+//! receive window.
 //!
-//! RFC 3168 section 18 says what changes of the ECN field do: whoever erases marks hides congestion from senders, whoever clears the
-//! field has their packets dropped where others' are marked. Not here: sequence numbers, sizes, options, and a window that follows a
-//! measured round trip ([`crate::window_tuner`]).
+//! RFC 3168 section 18 describes the effects on ECN: erased marks hide congestion; cleared fields cause drops
+//! instead of marks. [`crate::window_tuner`] sets windows from measured round trips.
 
 use evenflow_base::params::CODEPOINTS;
 use evenflow_base::schema::{
@@ -14,12 +14,12 @@ use crate::Kept;
 use crate::station::{Cx, Kind, Owner, Pass, Station};
 use crate::windows::{self, Scales, field};
 
-/// What becomes of a receive window.
+/// Change of a receive window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Window {
-    /// It is so many bytes.
+    /// Set to this many bytes.
     Set(u64),
-    /// It is at most so many bytes.
+    /// Limited to this many bytes.
     AtMost(u64),
 }
 
@@ -55,7 +55,7 @@ impl Params {
         let pairs = [(Given::ecn_map.name, Given::ecn.name), (Given::max_window.name, Given::window.name)];
         for (one, other) in pairs {
             if values.get(one).is_some() && values.get(other).is_some() {
-                problems.push((one, format!("stands beside {other}; give one of the two")));
+                problems.push((one, format!("excludes {other}; give one of the two")));
             }
         }
         const FIELDS: [&str; 6] = [
@@ -67,8 +67,7 @@ impl Params {
             Given::max_window.name,
         ];
         if FIELDS.iter().all(|field| values.get(field).is_none()) {
-            problems
-                .push((Given::ecn.name, format!("nothing is rewritten: give one of {}", FIELDS.join(", "))));
+            problems.push((Given::ecn.name, format!("changes nothing; give one of {}", FIELDS.join(", "))));
         }
         let (from, until) = (given.from, given.until);
         if let Some(until) = until
@@ -217,24 +216,24 @@ impl Kind for Rewriter {
 const RFC_3168: &str = "RFC 3168 section 18";
 
 params! {
-    /// The new codepoint of each codepoint, in the order of their bits.
+    /// New codepoint of each codepoint, in the order of their bits.
     #[derive(Clone, Copy, Debug)]
     pub struct EcnMap {
-        /// The new codepoint of packets that are not ECN-capable.
+        /// New codepoint of packets that are not ECN-capable.
         not_ect: Option<Ecn> = Choice(CODEPOINTS), Absent("stays") => source: RFC_3168;
-        /// The new codepoint of ECT(1).
+        /// New codepoint of ECT(1).
         ect1: Option<Ecn> = Choice(CODEPOINTS), Absent("stays") => source: RFC_3168;
-        /// The new codepoint of ECT(0).
+        /// New codepoint of ECT(0).
         ect0: Option<Ecn> = Choice(CODEPOINTS), Absent("stays") => source: RFC_3168;
-        /// The new codepoint of congestion marks.
+        /// New codepoint of congestion marks.
         ce: Option<Ecn> = Choice(CODEPOINTS), Absent("stays") => source: RFC_3168;
     }
 }
 
-/// What becomes of each codepoint, in the order of their bits.
+/// The table `ecn_map`.
 pub static ECN_MAP: Nested = Nested {
     name: "ecn-map",
-    doc: "What becomes of each ECN codepoint.",
+    doc: "New codepoint of each ECN codepoint.",
     params: EcnMap::PARAMS,
     changes: &[],
 };
@@ -247,27 +246,27 @@ params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Debug)]
     pub(crate) struct Given {
-        /// The new ECN codepoint of every packet; "not-ect" clears the field.
+        /// New ECN codepoint of every packet; "not-ect" clears the field.
         ecn: Option<Ecn> = Choice(CODEPOINTS), Absent("stays") => source: RFC_3168;
-        /// Instead of ecn: the new codepoint of each codepoint. { ce = "ect0" } erases marks.
+        /// New codepoint of each codepoint, instead of ecn. { ce = "ect0" } erases marks.
         ecn_map: Option<EcnMap> = Table(&ECN_MAP), Absent("all stay") => source: RFC_3168;
-        /// The new RE flag of every packet; false clears it.
+        /// New RE flag of every packet; false clears it.
         re: Option<bool> = Flag, Absent("stays") => source: "draft-briscoe-conex-re-ecn-tcp-04 section 4.2";
-        /// The new traffic class of every packet.
+        /// New traffic class of every packet.
         class: Option<String> = Name, Absent("stays") => source: "RFC 2474 section 3";
-        /// The receive window of every TCP segment that has one, in whole units of its scale, at least one.
+        /// Receive window of every TCP segment that has one, in whole units of its scale, at least one.
         window: Option<u64> = Bytes, Absent("stays"), Range::POSITIVE => source: "RFC 9293 section 3.1";
-        /// Instead of window: the maximum receive window; smaller ones stay.
+        /// Maximum receive window, instead of window; smaller ones stay.
         max_window: Option<u64> = Bytes, Absent("stays"), Range::POSITIVE => source: "RFC 9293 section 3.1";
-        /// Only packets of these classes are changed.
+        /// Change only packets of these classes.
         of_class: Option<Vec<String>> = Names, Absent("all") => source: "";
-        /// In which direction packets are changed.
+        /// Direction of packets to change.
         direction: Direction = Direction::TYPE, Text("both") => source: "";
-        /// Packets before this instant of the run are not changed.
+        /// Start of the changes.
         from: f64 = Duration, Text("0 s"), Range::NOT_NEGATIVE => source: "";
-        /// Packets at this instant or later are not changed.
+        /// End of the changes.
         until: Option<f64> = Duration, Absent("the end of the run"), Range::POSITIVE => source: "";
-        /// How long it remembers the window scales of a silent connection.
+        /// Time after which the window scales of a silent connection are forgotten.
         idle: Duration = Duration, Text("7440 s"), Range::POSITIVE
             => source: "RFC 5382 section 5: not less than 2 hours 4 minutes";
     }
@@ -279,8 +278,14 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Traits { ways: Ways::Both, ..Mechanism::PLAIN },
     title: "Rewriter",
-    doc: "A middlebox that changes header fields of what passes: clears, sets or maps the ECN field, the RE flag, the traffic class, the \
-          receive window; either way, for a time or all the time.",
+    example: r#"groups.users.path = ["rewriter", "bottleneck"]
+
+[stages.rewriter]
+kind = "rewriter"
+ecn_map = { ce = "ect0" }
+direction = "forward""#,
+    doc: "A middlebox that changes header fields: ECN field, RE flag, traffic class or receive window. It \
+          acts in one direction or both, always or for a limited time.",
     source: "RFC 3168 section 18; RFC 7323 section 2.2",
     params: Given::PARAMS,
     observables: &[
@@ -288,19 +293,15 @@ pub static TABLE: Mechanism = Mechanism {
         Observable {
             name: "marks_erased",
             unit: "packets",
-            doc: "Of those, packets that carried a congestion mark before and none after.",
+            doc: "Packets whose congestion mark it removed.",
         },
-        Observable {
-            name: "connections",
-            unit: "connections",
-            doc: "Connections whose window scales it remembers.",
-        },
+        Observable { name: "connections", unit: "connections", doc: "Connections with known window scales." },
     ],
-    counters: &[Counter { name: "rewritten", doc: "The codepoint has been made a congestion mark." }],
+    counters: &[Counter { name: "rewritten", doc: "The codepoint became a congestion mark." }],
     deviations: &[Deviation {
-        what: "Windows of a connection stay as they are whose SYNs it has not seen, or has forgotten; and those of SYNs, which are not \
-               shifted.",
-        why: "How a window is shifted is said in the SYNs and nowhere else (RFC 7323 section 2.2).",
+        what: "Windows stay unchanged for connections whose SYNs were not seen or are forgotten. So do the \
+               windows of SYNs, which are not scaled.",
+        why: "Only SYNs carry the window scale (RFC 7323 section 2.2).",
     }],
 };
 

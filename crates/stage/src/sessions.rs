@@ -1,8 +1,7 @@
-//! Sessions of a manager of bandwidth, and what each gets (Ben Ameur et al. 2016, section 2; "Combining traffic-shaping methods with
-//! congestion control variants for HTTP adaptive streaming").
+//! Sessions of a bandwidth manager, and their shares (Ben Ameur et al. 2016, section 2).
 //!
-//! A session is a user, or a flow, with open connections: it begins with the first SYN and ends with the FIN or RST of its last
-//! connection, or when it has been silent for long. Not here: what makes a sender obey.
+//! A session is a user, or a flow, with open connections. It starts with the first SYN. It ends with the FIN
+//! or RST of its last connection, or after a silent time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +10,7 @@ use evenflow_base::{Duration, Heap, Packet, Rate, Time};
 
 use crate::station::{Cx, Signal};
 
-/// What each session gets.
+/// Sharing policy.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Policy {
     /// An equal share.
@@ -33,8 +32,8 @@ fn fits_into(cost: f64, room: f64) -> bool {
     cost <= room * (1.0 + SLACK)
 }
 
-/// The level of each of `count` sessions, in their order, at a line of `capacity` bit/s: each the highest that fits into an equal
-/// share, or the lowest; then, one after another and again, a level more where all of them still fit.
+/// The level of each of `count` sessions, in order, on a line of `capacity` bit/s. Each gets the highest
+/// level within an equal share, or the lowest. Then each in turn gets a level more while the sum fits.
 pub fn levels(capacity: f64, count: usize, ladder: &[f64], margin: f64) -> Vec<usize> {
     let share = capacity / count as f64;
     let fits = ladder.iter().take_while(|bitrate| fits_into(margin * **bitrate, share)).count();
@@ -57,8 +56,8 @@ pub fn levels(capacity: f64, count: usize, ladder: &[f64], margin: f64) -> Vec<u
 }
 
 impl Policy {
-    /// What each of `count` sessions gets, in their order: never more than `capacity` together. Where not even the lowest level
-    /// of all fits, shares are equal.
+    /// The share of each of `count` sessions, in order. The sum is at most `capacity`. Shares are equal if
+    /// the lowest levels do not fit together.
     pub fn shares(&self, capacity: Rate, count: usize) -> Vec<Rate> {
         let equal = capacity.0 / count.max(1) as f64;
         match self {
@@ -89,7 +88,7 @@ words! {
 }
 
 words! {
-    /// What is a session.
+    /// Definition of a session.
     pub enum SessionWord {
         /// All flows of a user.
         User = "user",
@@ -102,30 +101,30 @@ params! {
     /// The parameters that both kinds of stage have.
     #[derive(Clone, Debug)]
     pub struct Given {
-        /// What each session gets: an equal share, or the bitrate of a level of its video times margin: the
-        /// highest that fits into an equal share, then a level more for one after another while all of them fit.
-        /// Shares are equal where not even the lowest level of all fits.
+        /// Share of each session: an equal share, or the bitrate of a video level times margin. That level is
+        /// the highest within an equal share. Then each session in turn gets a level more while the sum fits.
+        /// Shares are equal if the lowest levels do not fit together.
         policy: PolicyWord = PolicyWord::TYPE, Text("equal") => source: SOURCE;
-        /// What all sessions get together: the line's rate.
+        /// Total rate of all sessions: the line's rate.
         rate: f64 = Rate, Required, Range::at_least(1.0) => source: SOURCE;
-        /// The bitrates of the videos' levels, rising, as a gateway reads them in the manifest.
-        ladder: Option<Vec<f64>> = Rates, Absent("shares are equal"), Range::at_least(1.0) => source: SOURCE;
-        /// Times which a level's bitrate is given.
+        /// Rising bitrates of the video's levels, as in its manifest.
+        ladder: Option<Vec<f64>> = Rates, Absent("equal shares"), Range::at_least(1.0) => source: SOURCE;
+        /// Factor on a level's bitrate.
         margin: f64 = Number, Text("1.1"), Range::up_to(1e6)
             => source: "Ben Ameur et al. 2016, section 2: 10 % above the bitrate";
-        /// A session is a user with open connections, or each connection.
+        /// Definition of a session: a user with open connections, or each connection.
         session: SessionWord = SessionWord::TYPE, Text("user") => source: "";
-        /// A session ends that has been silent for so long; its next packet opens it anew.
+        /// Silent time after which a session ends. Its next packet opens a new one.
         idle: Duration = Duration, Text("120 s"), Range::POSITIVE => source: "";
     }
 }
 
-/// How sessions are told apart and served.
+/// Sessions and their shares.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
-    /// What each gets.
+    /// Sharing policy.
     pub policy: Policy,
-    /// What all get together.
+    /// Total rate.
     pub rate: Rate,
     /// A session is a flow, not a user.
     pub by_flow: bool,
@@ -150,24 +149,26 @@ impl Params {
     }
 }
 
-/// What a session of the lowest level gets, in bit/s, where levels are known.
+/// The share of a session at the lowest level in bit/s, with known levels.
 pub fn least(values: &Values) -> Option<f64> {
     Some(values.at(Given::ladder)?.first()? * values.at(Given::margin)?)
 }
 
-/// What is wrong with these parameters together; some of them may be missing.
+/// Errors in the combination of parameters; some may be missing.
 pub fn problems(values: &Values) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
     let ladder = values.at(Given::ladder);
     if ladder.as_ref().is_some_and(Vec::is_empty) {
-        problems.push((Given::ladder.name, "has no level".into()));
+        problems.push((Given::ladder.name, "needs at least one level".into()));
     }
     if values.is(Given::policy, PolicyWord::Levels) && ladder.is_none() {
-        problems
-            .push((Given::ladder.name, "is required: with policy = \"levels\" it has the bitrates".into()));
+        problems.push((
+            Given::ladder.name,
+            "is required with policy = \"levels\": the bitrates of the levels".into(),
+        ));
     }
     if values.is(Given::policy, PolicyWord::Equal) && ladder.is_some() {
-        problems.push((Given::ladder.name, "is for policy = \"levels\": equal shares know no levels".into()));
+        problems.push((Given::ladder.name, "is only for policy = \"levels\"".into()));
     }
     if let Some((lower, higher)) =
         ladder.and_then(|l| l.windows(2).find(|w| w[1] <= w[0]).map(|w| (w[0], w[1])))
@@ -179,7 +180,8 @@ pub fn problems(values: &Values) -> Vec<Problem> {
         && !fits_into(least, rate)
     {
         let why = format!(
-            "is less than the {least} bit/s that one session of the lowest level gets; it would get {rate} bit/s"
+            "must be at least {least} bit/s, a session's share at the lowest level; it would get {rate} \
+             bit/s"
         );
         problems.push((Given::rate.name, why));
     }
@@ -197,7 +199,7 @@ pub struct Session {
     pub class: u8,
     /// Its open connections.
     pub connections: u32,
-    /// What it gets.
+    /// Its share.
     pub share: Rate,
     last: Time,
 }

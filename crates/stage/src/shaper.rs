@@ -1,9 +1,8 @@
-//! Shaper: a token bucket on a path that holds back what comes too early (RFC 2215 section 3.6; RFC 2475 section 2.3.3.3).
+//! Shaper: a token bucket on a path that delays packets (RFC 2215 section 3.6; RFC 2475 section 2.3.3.3).
 //!
-//! The buckets are those of the scheduler `tbf` ([`evenflow_base::bucket`]): behind it no interval of length t has more than rate * t +
-//! burst bytes. As a stage it is in nobody's way: each user, flow or group may have its own (`per`), before the link they
-//! share, and what it lets go leaves at once, not at a link's rate. Not here: other orders than first in, first out; a policer,
-//! which drops what comes too early.
+//! Its buckets are those of the scheduler `tbf` ([`evenflow_base::bucket`]): at most rate * t + burst bytes
+//! leave in any time t. With `per`, each user, flow or group has its own. Released packets leave immediately,
+//! not at a link's rate. [`crate::policer`] drops early packets instead.
 
 use std::collections::VecDeque;
 
@@ -58,7 +57,7 @@ impl Station for Shaper {
             return Pass::Drop(Reason::TooLarge);
         }
         if self.due <= cx.now {
-            self.let_go(cx); // whose alarm goes off at this instant, before or after the packet at hand
+            self.let_go(cx); // its alarm may be due at this instant, before or after the current packet
         }
         if self.waiting.is_empty() {
             match self.pacer.take(packet.size, cx.now) {
@@ -110,7 +109,7 @@ impl Kind for Shaper {
             Some(_) if given.limit.is_some() => {
                 return Err(vec![(
                     bucket::Given::latency.name,
-                    "is a limit in other words, and there is one; give one of them".into(),
+                    "is another form of limit; give one of the two".into(),
                 )]);
             }
             Some(latency) => Limit::new(Some(&Value::Bytes(params.limit(latency)))),
@@ -152,18 +151,26 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Mechanism::PLAIN,
     title: "Shaper",
-    doc: "Holds packets back until a token bucket holds a token for each of their bytes, first in, first out: never more than rate * t + \
-          burst bytes in any time t.",
+    example: r#"groups.users.path = ["shaper", "bottleneck"]
+
+[stages.shaper]
+kind = "shaper"
+per = "user"
+rate = "5 Mbit/s"
+burst = "10 kB"
+latency = "50 ms""#,
+    doc: "Delays packets until a token bucket has a token for each of their bytes, first in, first out. At \
+          most rate * t + burst bytes leave in any time t.",
     source: "RFC 2215 section 3.6, RFC 2475 section 2.3.3.3; tc-tbf(8)",
     params: Given::PARAMS,
     observables: &[
-        Observable { name: "packets", unit: "packets", doc: "Packets that wait." },
-        Observable { name: "bytes", unit: "B", doc: "Bytes that wait." },
+        Observable { name: "packets", unit: "packets", doc: "Packets in the backlog." },
+        Observable { name: "bytes", unit: "B", doc: "Bytes in the backlog." },
         Observable { name: "tokens", unit: "B", doc: "Tokens in the bucket of rate and burst." },
     ],
     counters: &[
-        Counter { name: "limit", doc: "As much waited as may." },
-        Counter { name: "too_large", doc: "Larger than the bucket, so that it could never leave." },
+        Counter { name: "limit", doc: "The backlog was at its limit." },
+        Counter { name: "too_large", doc: "Larger than the bucket; it could never leave." },
     ],
     deviations: &[],
 };

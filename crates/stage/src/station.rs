@@ -1,11 +1,11 @@
-//! What every stage can do, what it hears, and what it may do beside its verdict.
+//! The interface of stages: events, verdicts, and requests to the engine.
 
 use evenflow_base::schema::{Mechanism, Problem, Values, Way};
 use evenflow_base::{Duration, Options, Packet, Rate, Reason, Share, Stream, Time, flags};
 
 use crate::Message;
 
-/// Whom a stage is built for.
+/// The owner of a stage.
 #[derive(Clone, Copy, Debug)]
 pub struct Owner<'a> {
     /// All traffic classes, by number.
@@ -29,7 +29,7 @@ impl<'a> Owner<'a> {
     }
 }
 
-/// What becomes of a packet that meets a stage.
+/// The verdict of a stage on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pass {
     /// It goes on.
@@ -51,7 +51,7 @@ pub struct Reads {
     pub either: bool,
 }
 
-/// Whose packet it is.
+/// The owner of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Whose {
     /// Number of the user, over all groups.
@@ -60,11 +60,11 @@ pub struct Whose {
     pub flow: u64,
     /// Traffic class, as the packet has it when it arrives.
     pub class: u8,
-    /// Whose path it takes: where the engine has the flow, or what flows like it are modelled after.
+    /// The flow whose path it takes, in the engine's numbering.
     pub slot: u32,
 }
 
-/// What a packet does to its connection.
+/// The effect of a packet on its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// Asks to open it: a SYN of the opener.
@@ -76,7 +76,7 @@ pub enum Signal {
 }
 
 impl Signal {
-    /// What `packet` does, if it is one of these.
+    /// The signal of `packet`, if it has one.
     #[inline]
     pub fn of(packet: &Packet) -> Option<Signal> {
         match packet.flags {
@@ -93,9 +93,9 @@ words! {
     pub enum To {
         /// To the stage's peer, over what lies between the two on the path of the flow along which it is sent.
         Peer = "peer",
-        /// To the end of that path. Nobody there wants it.
+        /// To the end of that path, where it is discarded.
         Forward = "forward",
-        /// To the beginning of that path. Nobody there wants it.
+        /// To the start of that path, where it is discarded.
         Backward = "backward",
     }
 }
@@ -111,7 +111,7 @@ pub struct Own {
     pub class: u8,
     /// Along the path of which flow; where queues tell flows apart it is that one's.
     pub along: Whose,
-    /// What it carries to the peer.
+    /// Message for the peer.
     pub message: Option<Message>,
 }
 
@@ -120,8 +120,7 @@ pub struct Own {
 pub enum Setting {
     /// The rate of a link. A packet in transmission finishes at the old one.
     Rate(Rate),
-    /// What the queue gets that holds the packets of this flow and traffic class, where the controlled link's scheduler gives
-    /// shares.
+    /// Sets the share of this flow and traffic class in the scheduler of the controlled link.
     Share(u32, u8, Share),
 }
 
@@ -130,7 +129,7 @@ pub enum Setting {
 pub struct HeldPacket {
     /// The packet, which the stage may change.
     pub packet: Packet,
-    /// Whose it is.
+    /// Its owner.
     pub whose: Whose,
     /// In which direction it crosses the stage.
     pub way: Way,
@@ -138,12 +137,12 @@ pub struct HeldPacket {
     pub at: Time,
 }
 
-/// What a stage asks for.
+/// A request of a stage.
 #[derive(Clone, Debug)]
 pub enum Act {
     /// To be woken at this instant.
     Wake(Time),
-    /// To send a packet of its own.
+    /// Send a new packet.
     Send(Own),
     /// To send on a packet that it held.
     Release(HeldPacket),
@@ -156,26 +155,26 @@ pub enum Act {
 pub struct RoundTrip {
     /// The delays of its links, there and back.
     pub base: Option<Duration>,
-    /// What its sender has measured, smoothed (RFC 6298).
+    /// Smoothed round-trip time of the sender (RFC 6298).
     pub smoothed: Option<Duration>,
     /// That of reports on its tunnel.
     pub reported: Option<Duration>,
 }
 
-/// What a stage knows when it is called, and how it asks for more than its verdict. What it asks for happens when it returns,
-/// before the packet at hand goes on: first its alarm is set, then the rest is done in order. In the course of that it may be
-/// called again, for what it sends on may come back at the same instant.
+/// The context of a call, and the requests of the stage. Requests are carried out after the call, before the
+/// packet moves on: first the alarm, then the others in order. A request may call the stage again at the same
+/// instant.
 #[derive(Debug)]
 pub struct Cx<'a> {
     /// The instant.
     pub now: Time,
-    /// Whose packet it is. Without a packet ([`Station::wake`]): of the first flow whose path leads here.
+    /// The packet's owner. In [`Station::wake`]: that of the first flow whose path contains the stage.
     pub whose: Whose,
     /// In which direction the packet crosses the stage.
     pub way: Way,
     /// Random numbers, the stage's own.
     pub stream: &'a mut Stream,
-    /// What few packets carry: windows and their scales, SACK blocks, outer headers.
+    /// Rare header fields: windows and their scales, SACK blocks, outer headers.
     pub options: &'a mut Options,
     /// Round-trip times of the packet's flow, where the stage asks for them.
     pub round_trip: RoundTrip,
@@ -183,7 +182,7 @@ pub struct Cx<'a> {
 }
 
 impl<'a> Cx<'a> {
-    /// What is known at a call; `acts` gets what the stage asks for.
+    /// The context of a call; `acts` receives the requests.
     #[inline(always)]
     pub fn new(
         now: Time,
@@ -300,7 +299,7 @@ pub trait Kind: Station + Sized {
         None
     }
 
-    /// Whether it is told round-trip times ([`Cx::round_trip`]).
+    /// Whether it needs round-trip times ([`Cx::round_trip`]).
     fn needs_round_trips(_values: &Values) -> bool {
         false
     }
@@ -315,7 +314,7 @@ pub trait Kind: Station + Sized {
         0.0
     }
 
-    /// What is wrong with several parameters together, of which some may be missing because they are wrong themselves.
+    /// Errors in the combination of parameters; some may be missing because they are wrong themselves.
     fn problems(_values: &Values) -> Vec<Problem> {
         Vec::new()
     }

@@ -5,16 +5,16 @@ use evenflow_base::{Options, Stream, Time};
 
 use crate::station::{Act, Cx, Whose};
 
-/// What the engine has for a stage.
+/// The engine's state for one stage.
 #[derive(Debug)]
 pub struct Stepper {
     /// The stage's own random numbers.
     pub stream: Stream,
     /// Options of packets.
     pub options: Options,
-    /// What it has asked for since somebody took that away.
+    /// Requests since they were last taken.
     pub acts: Vec<Act>,
-    /// Whose packets come next.
+    /// Owner of the next packets.
     pub whose: Whose,
     /// In which direction they cross.
     pub way: Way,

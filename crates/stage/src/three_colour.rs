@@ -1,8 +1,8 @@
-//! Three-colour markers: RFC 2697 (single rate) and RFC 2698 (two rates), colour-aware; a colour-blind one takes it that every
-//! packet arrives green, which both documents' rules then make the same.
+//! Colour-aware three-colour markers: RFC 2697 (single rate) and RFC 2698 (two rates). A colour-blind marker
+//! assumes that every packet arrives green, which makes the rules of both RFCs equal.
 //!
-//! A meter is pure: a packet's size, its colour before and the instant are arguments, its colour is what comes out. Tokens
-//! come continuously, where the RFCs add one at a time. Not here: what becomes of a colour.
+//! A meter is pure: size, earlier colour and instant are arguments. Buckets fill continuously, where the RFCs
+//! add single tokens.
 
 use evenflow_base::bucket::Bucket;
 use evenflow_base::credit::Arithmetic;
@@ -24,7 +24,7 @@ impl Colour {
     pub const ALL: [Colour; 3] = [Colour::Green, Colour::Yellow, Colour::Red];
 }
 
-/// What a meter measures in. In packets each counts one, whatever its size.
+/// Unit of a meter. With packets, each counts one, whatever its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Bytes on the wire; rates in bit/s.
@@ -42,12 +42,12 @@ pub struct Profile {
     pub burst: u64,
 }
 
-/// What decides beyond the committed profile.
+/// The second test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Beyond {
-    /// RFC 2697: a second bucket of so many bytes or packets, filled by what the first has no room for; with none, two colours.
+    /// RFC 2697: a second bucket of this size, filled by the overflow of the first; zero: two colours only.
     Excess(u64),
-    /// RFC 2698: a second bucket with a rate of its own, at least the committed one.
+    /// RFC 2698: a second bucket with its own rate, at least the committed one.
     Peak(Profile),
 }
 
@@ -74,7 +74,7 @@ const REAL: Arithmetic = Arithmetic::Real;
 impl Meter {
     /// A meter with full buckets.
     pub fn new(unit: Unit, committed: Profile, beyond: Beyond) -> Meter {
-        // A packet is counted as a byte of a rate that is so many bytes a second.
+        // A packet is counted as one byte.
         let bucket = |p: Profile| match unit {
             Unit::Bytes => Bucket::new(REAL, Rate(p.rate), p.burst, 0),
             Unit::Packets => Bucket::new(REAL, Rate(8.0 * p.rate), p.burst, 0),

@@ -1,9 +1,9 @@
-//! The two ends of a tunnel: the ingress puts a header around packets, the egress takes it off.
+//! The two ends of a tunnel: the ingress adds an outer header, the egress removes it.
 //!
-//! Inside the tunnel a packet is longer, and queues mark the outer header. What goes in and what comes out of the ECN field is in
-//! [`evenflow_base::tunnel`]; the header and what it covers are kept beside the packet ([`evenflow_base::options::Outer`]). Numbered
-//! tunnels show the egress how many packets were lost on the way (3GPP TS 29.281 section 5.1). A tunnel leads one way, as RFC 6040 has
-//! it; the way back is another. Not here: fragments (what is too large is dropped), headers as bytes (crate wire).
+//! Inside, a packet is longer and queues mark the outer header. [`evenflow_base::tunnel`] has the ECN rules.
+//! Numbered tunnels show the egress the number of losses (3GPP TS 29.281 section 5.1). A tunnel has one
+//! direction (RFC 6040); the reverse path needs another. Not modelled: fragments. Headers as bytes are in the
+//! crate wire.
 
 use std::collections::BTreeMap;
 
@@ -27,13 +27,14 @@ const NAMES: &[&str] = &[OVERHEADS[0].0, OVERHEADS[1].0, OVERHEADS[2].0, OVERHEA
 const NUMBERED: &str = OVERHEADS[4].0;
 
 words! {
-    /// What becomes of the RE flag.
+    /// Treatment of the RE flag.
     pub enum Re {
         /// It is copied outward, and what arrives outside goes on inside.
         Copy = "copy",
         /// It stays inside; outside it is 0.
         Inner = "inner",
-        /// It stays inside; outside it is 1 where the field is ECT(1), which is re-ECN's neutral code: the tunnel has accounts of its own.
+        /// The inner flag stays. The outer one is 1 with ECT(1), re-ECN's neutral code: the tunnel has
+        /// separate accounts.
         Neutral = "neutral",
     }
 }
@@ -65,7 +66,7 @@ pub struct Entry {
     pub numbered: bool,
     /// How the outer field is written.
     pub rules: Rules,
-    /// What becomes of RE.
+    /// Treatment of RE.
     pub re: Re,
     /// Bytes of the largest packet that fits, header included.
     pub largest: u16,
@@ -165,13 +166,14 @@ impl Kind for TunnelIngress {
             (values.raw(Entrance::overhead), values.raw(Entrance::max_size).map(|v| v.bounds().0))
             && largest <= overhead(values)
         {
-            let why = format!("is no more than the header itself, {} B: nothing would fit", overhead(values));
+            let why = format!("must exceed the header, {} B; no packet would fit", overhead(values));
             problems.push((Entrance::max_size.name, why));
         }
         if values.is(Entrance::re, Re::Neutral)
             && values.at(Entrance::ecn).is_some_and(|rules| rules != Rules::Paper)
         {
-            let why = "\"neutral\" makes accounts of the tunnel's own, which needs ecn = \"paper\"; nearest: \"inner\"";
+            let why = "\"neutral\" gives the tunnel separate accounts, which needs ecn = \"paper\"; nearest: \
+                       \"inner\"";
             problems.push((Entrance::re.name, why.into()));
         }
         problems
@@ -213,8 +215,9 @@ impl Numbers {
         self.late
     }
 
-    /// The packet numbered `sequence` comes. What is missing is lost when the number `reordering` after it, or a later one, has come. A
-    /// tunnel whose first packet has a number in the upper half was in use before: nothing is missing before that.
+    /// A packet with number `sequence` arrives. A missing number counts as lost after a number at least
+    /// `reordering` higher. If a tunnel's first number is in its upper half, the tunnel was in use before,
+    /// and earlier numbers do not count.
     pub fn arrive(&mut self, sequence: u16, reordering: u64) {
         self.arrive_telling(sequence, reordering, |_| ());
     }
@@ -266,7 +269,7 @@ impl Default for Numbers {
 pub struct Exit {
     /// How the two fields are put together.
     pub rules: Rules,
-    /// What becomes of RE.
+    /// Treatment of RE.
     pub re: Re,
     /// Numbers after a missing one by which it is lost.
     pub reordering: u32,
@@ -401,22 +404,22 @@ params! {
     /// The parameters of the ingress.
     #[derive(Clone, Debug)]
     pub(crate) struct Entrance {
-        /// Bytes of the header: 20 (ipip), 24 (gre), 50 (vxlan, with the Ethernet header inside), 36 (gtp-u), 40
-        /// (gtp-u-sequence, which numbers packets).
+        /// Size of the header: 20 B (ipip), 24 B (gre), 50 B (vxlan, with the inner Ethernet header), 36 B
+        /// (gtp-u), 40 B (gtp-u-sequence, which numbers packets), or a number of bytes.
         overhead: Value = BytesOr(NAMES), Text("ipip"), Range::between(1.0, 1000.0)
             => source: "RFC 2003, RFC 2784, RFC 7348, 3GPP TS 29.281 section 5.1";
-        /// By which rules the outer field is written.
+        /// Rules for the outer ECN field.
         ecn: Rules = Choice(ECN_WORDS), Text("rfc6040")
             => source: "RFC 6040 figures 1 and 3; Zhang et al. 2011 section 2.2";
-        /// What becomes of the RE flag of re-ECN and ConEx: carried outward and back, left inside with 0 outside,
-        /// or left inside with re-ECN's neutral code outside. At the egress both of the latter leave what is
-        /// inside as it is.
-        re: Option<Re> = Re::TYPE, Absent("copy, and neutral with ecn = \"paper\"")
-            => source: "no tunnel RFC has it; neutral: Zhang et al. 2011 section 2.2";
-        /// Bytes of the largest packet that fits, header included; larger ones are dropped.
+        /// Treatment of the RE flag of re-ECN and ConEx. `copy`: outward and back. `inner`: the inner flag
+        /// stays, the outer one is 0. `neutral`: the inner flag stays, the outer header has re-ECN's neutral
+        /// code. With the last two, the egress keeps the inner flag.
+        re: Option<Re> = Re::TYPE, Absent("copy; neutral with ecn = \"paper\"")
+            => source: "no tunnel RFC covers it; neutral: Zhang et al. 2011 section 2.2";
+        /// Maximum packet size with the header; larger packets are dropped.
         max_size: Option<u16> = Bytes, Absent("65535 B"), Range::PACKET_SIZE => source: "RFC 791 section 3.1";
-        /// The tunnel's number, as traces have it; further copies of the stage have the numbers after it.
-        teid: Option<u32> = Integer, Absent("numbered by itself"), Range::between(1.0, 4_294_967_295.0)
+        /// Tunnel number in traces. Further copies of the stage get the following numbers.
+        teid: Option<u32> = Integer, Absent("assigned automatically"), Range::between(1.0, 4_294_967_295.0)
             => source: "3GPP TS 29.281 section 5.1";
     }
 }
@@ -427,23 +430,25 @@ pub static INGRESS: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Traits { peers: &["tunnel-egress"], mouth: Some(Mouth::Ingress), ..Mechanism::PLAIN },
     title: "Tunnel ingress",
-    doc: "Puts a header around packets: until the peer takes it off they are longer, and queues see and mark its ECN field. Every queue, \
-          link and meter in between counts the longer packet.",
+    example: r#"groups.users.path = ["into", "bottleneck", "out"]
+
+[stages]
+into = { kind = "tunnel-ingress", peer = "out", overhead = "gtp-u" }
+out = { kind = "tunnel-egress", peer = "into", ecn = "rfc6040" }"#,
+    doc: "Adds an outer header to packets until its peer removes it. Queues mark the outer ECN field. \
+          Queues, links and meters inside the tunnel count the longer packet.",
     source: "RFC 6040; 3GPP TS 29.281 section 5.1; Zhang et al. 2011 section 2.2",
     params: Entrance::PARAMS,
     observables: &[
-        Observable { name: "wrapped", unit: "packets", doc: "Packets that went in." },
-        Observable { name: "wrapped_bytes", unit: "B", doc: "Their bytes, with the header." },
-        Observable {
-            name: "marked_before",
-            unit: "packets",
-            doc: "Packets that were marked when they went in.",
-        },
+        Observable { name: "wrapped", unit: "packets", doc: "Packets in." },
+        Observable { name: "wrapped_bytes", unit: "B", doc: "Bytes in, with the header." },
+        Observable { name: "marked_before", unit: "packets", doc: "Packets that were marked on arrival." },
     ],
-    counters: &[Counter { name: "too_big", doc: "With its header the packet is larger than max_size." }],
+    counters: &[Counter { name: "too_big", doc: "The packet with its header exceeded max_size." }],
     deviations: &[Deviation {
-        what: "What is too large is dropped; nothing is cut in pieces, and the sender is not told.",
-        why: "Fragments have rules of their own (RFC 9601 section 5). Path MTU discovery is not modelled.",
+        what: "A packet that is too large is dropped, without fragmentation and without a message to the \
+               sender.",
+        why: "RFC 9601 section 5 has separate rules for fragments. Path MTU discovery is not modelled.",
     }],
 };
 
@@ -455,15 +460,15 @@ params! {
     /// The parameters of the egress.
     #[derive(Clone, Debug)]
     pub(crate) struct Outlet {
-        /// By which rules the inner and the outer field become one.
+        /// Rules that combine the inner and the outer ECN field.
         ecn: Rules = Choice(ECN_WORDS), Text("rfc6040")
             => source: "RFC 6040 figures 2 and 4; Zhang et al. 2011 section 2.2";
-        /// What becomes of the RE flag of re-ECN and ConEx: carried outward and back, left inside with 0 outside,
-        /// or left inside with re-ECN's neutral code outside. At the egress both of the latter leave what is
-        /// inside as it is.
-        re: Option<Re> = Re::TYPE, Absent("copy, and neutral with ecn = \"paper\"")
-            => source: "no tunnel RFC has it; neutral: Zhang et al. 2011 section 2.2";
-        /// How many numbers on a missing one is lost, not late.
+        /// Treatment of the RE flag of re-ECN and ConEx. `copy`: outward and back. `inner`: the inner flag
+        /// stays, the outer one is 0. `neutral`: the inner flag stays, the outer header has re-ECN's neutral
+        /// code. With the last two, the egress keeps the inner flag.
+        re: Option<Re> = Re::TYPE, Absent("copy; neutral with ecn = \"paper\"")
+            => source: "no tunnel RFC covers it; neutral: Zhang et al. 2011 section 2.2";
+        /// Later numbers after which a missing one counts as lost.
         reordering: u32 = Integer, Text("3"), Range::between(1.0, 1000.0)
             => source: "RFC 5681 section 3.2: three duplicate acknowledgements";
     }
@@ -475,38 +480,45 @@ pub static EGRESS: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Traits { peers: &["tunnel-ingress"], mouth: Some(Mouth::Egress), ..Mechanism::PLAIN },
     title: "Tunnel egress",
-    doc: "Takes off the header that its peer has put around packets, and puts the two ECN fields together. Counts the pairs that RFC 6040 \
-          calls unused or dangerous, marks that get lost, and numbers that are missing.",
+    example: r#"groups.users.path = ["into", "bottleneck", "out"]
+
+[stages]
+into = { kind = "tunnel-ingress", peer = "out", overhead = "gtp-u" }
+out = { kind = "tunnel-egress", peer = "into", ecn = "rfc6040" }"#,
+    doc: "Removes the outer header of its peer and combines the two ECN fields. Counts unused and dangerous \
+          combinations (RFC 6040), lost marks, and missing numbers.",
     source: "RFC 6040 figure 4; 3GPP TS 29.281 section 5.1; Zhang et al. 2011 section 2.2",
     params: Outlet::PARAMS,
     observables: &[
-        pair("unwrapped", "Packets that came out, those among them that are dropped included."),
-        pair("marks", "Packets that left marked and had gone in unmarked."),
-        pair("marks_lost", "Packets that left unmarked though their outer header was marked."),
-        pair("marked_inside", "Packets marked outside alone."),
+        pair("unwrapped", "Packets out, including those dropped at the egress."),
+        pair("marks", "Packets marked inside the tunnel."),
+        pair("marks_lost", "Packets that left unmarked although the outer header was marked."),
+        pair("marked_inside", "Packets marked on the outer header only."),
         Observable {
             name: "congestion",
             unit: "1",
-            doc: "Their share of the packets that had gone in unmarked: congestion inside the tunnel (RFC 6040 appendix C).",
+            doc: "Share of packets marked inside the tunnel among those unmarked at the ingress: congestion \
+                  of the tunnel (RFC 6040 appendix C).",
         },
         pair("not_ect_in_ect0", "Not-ECT inside, ECT(0) outside: unused, always dangerous."),
         pair("not_ect_in_ect1", "Not-ECT inside, ECT(1) outside: unused, always dangerous."),
         pair("not_ect_in_ce", "Not-ECT inside, CE outside: unused, always dangerous."),
         pair("ce_in_ect1", "CE inside, ECT(1) outside: unused, always dangerous."),
         pair("ect1_in_ect0", "ECT(1) inside, ECT(0) outside: unused, possibly dangerous."),
-        pair("dangerous", "All pairs that RFC 6040 calls always potentially dangerous."),
-        pair("possibly_dangerous", "All pairs that it calls possibly dangerous."),
-        pair("lost", "Numbers that are missing; 0 where packets have none."),
-        pair("late", "Packets that came after they had been counted as lost, or twice."),
+        pair("dangerous", "All combinations that RFC 6040 calls always potentially dangerous."),
+        pair("possibly_dangerous", "All combinations that RFC 6040 calls possibly dangerous."),
+        pair("lost", "Missing numbers; 0 for packets without numbers."),
+        pair("late", "Packets that arrived after they had been counted as lost, or twice."),
     ],
     counters: &[Counter {
         name: "unmarkable",
-        doc: "The outer header is marked, and what is inside is not ECN-capable (RFC 6040 figure 4).",
+        doc: "The outer header was marked, and the inner packet is not ECN-capable (RFC 6040 figure 4).",
     }],
     deviations: &[Deviation {
-        what: "Where a tunnel ends and the next begins, as at an S-GW, a mark goes from one outer header to the next by way of the inner field alone: \
-               around a packet that is not ECN-capable it is dropped or forgotten, by the rule of the egress.",
-        why: "RFC 9599 section 4.5 lets such a node copy outer to outer and inner to inner. Here one tunnel from end to end stands for the chain.",
+        what: "A mark passes from one tunnel to the next only through the inner ECN field. If that packet is \
+               not ECN-capable, the egress drops it or ignores the mark, by its rule.",
+        why: "RFC 9599 section 4.5 lets an S-GW copy outer to outer and inner to inner. Model such a chain \
+              as one tunnel from end to end.",
     }],
 };
 

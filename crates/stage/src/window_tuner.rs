@@ -1,9 +1,10 @@
-//! Window tuner: gives each session its share of a line by rewriting the receive windows of ACKs that pass: a sender with a window of
-//! share times round trip sends at its share, and no queue forms (Ben Ameur et al. 2016, section 2: RWTM).
+//! Window tuner: gives each session its share of a line by rewriting the receive windows of passing ACKs. A
+//! window of share times round trip makes the sender send at its share, without a queue (Ben Ameur et al.
+//! 2016, section 2: RWTM).
 //!
-//! A window is never raised above what the client has announced, and never zero. The round trip is measured by what passes: once an ON
-//! period, which begins with a request; until then the handshake's holds. Not here: who is a session and what each gets
-//! ([`crate::sessions`]), and how a window's field is read and written ([`crate::windows`]).
+//! A window is never raised above the client's and never zero. The round trip is measured once per ON period,
+//! which starts with a request; until the first one it is that of the handshake. [`crate::sessions`] has the
+//! shares, [`crate::windows`] the window field.
 
 use evenflow_base::schema::{Mechanism, Observable, Place, Problem, Room, Traits, Values, Way, Ways};
 use evenflow_base::{Duration, Packet, Time, flags};
@@ -14,7 +15,7 @@ use crate::sessions::{self, Sessions};
 use crate::station::{Cx, Kind, Owner, Pass, Station};
 use crate::windows::{self, Scales, field};
 
-/// What the round trip is measured by.
+/// Measurement of the round trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     /// From the SYN to the first ACK of who has sent it.
@@ -30,9 +31,9 @@ words! {
     pub enum Rounding {
         /// To the unit of the field, down.
         None = "none",
-        /// To whole segments, down; one at least.
+        /// Down to whole segments, at least one.
         Floor = "floor",
-        /// To the nearest number of whole segments; one at least.
+        /// To the nearest number of whole segments, at least one.
         Nearest = "nearest",
         /// To whole segments, up.
         Ceil = "ceil",
@@ -57,9 +58,9 @@ impl Rounding {
 /// Its configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
-    /// Who is served, and by what policy.
+    /// Sessions and policy.
     pub sessions: sessions::Params,
-    /// What the round trip is measured by.
+    /// Measurement of the round trip.
     pub by: By,
     /// To what a window is rounded.
     pub rounding: Rounding,
@@ -85,11 +86,11 @@ impl Params {
     }
 }
 
-/// What the tuner knows of a connection.
+/// State of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     scales: Scales,
-    /// Who opened it, and when its last SYN passed.
+    /// The opener's direction, and the time of its last SYN.
     syn: Option<(Way, Time)>,
     /// The server's clock in its SYN-ACK, or SYN.
     clock: Option<u32>,
@@ -138,7 +139,7 @@ impl WindowTuner {
                 (known.syn, known.greeted) = (Some((cx.way, cx.now)), false);
             }
             if cx.way == Way::Forward {
-                // what acknowledges echoes a stamp, and has its own beside it
+                // an ACK echoes a timestamp and carries its own value separately
                 let own = packet.is(flags::ACK);
                 known.clock = Some(if own { cx.options.of(packet).ts_val } else { packet.stamp });
             }
@@ -278,16 +279,16 @@ params! {
     #[derive(Clone, Debug)]
     pub(crate) struct Given {
         ..sessions: sessions::Given;
-        /// How the round trip is measured: from the opener's SYN to its next ACK; from each request to the first
-        /// ACK of what answers it; or by the server's timestamps that this ACK echoes. The handshake's holds
-        /// until there is another.
+        /// Measurement of the round trip. `handshake`: from the opener's SYN to its next ACK. `request`: from
+        /// each request to the first ACK of its answer. `timestamps`: from the server's timestamps that this
+        /// ACK echoes. The handshake gives the first value.
         round_trip: RoundTripBy = RoundTripBy::TYPE, Text("request") => source: SOURCE;
         /// Tick of the server's timestamp clock, for round_trip = "timestamps".
         tick: Duration = Duration, Text("4 ms"), Range::POSITIVE => source: "Linux 3.2 at 250 Hz";
-        /// To what a window is rounded: whole segments, of the largest that has passed, or none: the unit of its
-        /// field, down.
+        /// Rounding of a window: to whole segments of the largest size seen, or not at all (down to units of
+        /// the field).
         rounding: Rounding = Rounding::TYPE, Text("none") => source: SOURCE;
-        /// Which segments are rewritten: all ACKs, or those without data.
+        /// Segments to rewrite: all ACKs, or those without data.
         rewrites: Rewrites = Rewrites::TYPE, Text("acks") => source: SOURCE;
     }
 }
@@ -298,27 +299,30 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Stage,
     traits: Traits { ways: Ways::Both, place: Place::OnPath, ..Mechanism::PLAIN },
     title: "Window tuner",
-    doc: "Follows the sessions that open and close, and gives each its share of a line by lowering the receive windows of the ACKs that go \
-          backward to share times round trip.",
+    example: r#"groups.users.path = ["tuner", "bottleneck"]
+
+[stages.tuner]
+kind = "window-tuner"
+rate = "8 Mbit/s"
+policy = "equal""#,
+    doc: "Gives each session its share of a line by lowering the receive windows of passing ACKs to share \
+          times round trip. It tracks the start and end of sessions. Windows change in the backward \
+          direction.",
     source: SOURCE,
     params: Given::PARAMS,
     observables: &[
         SESSIONS[0],
         SESSIONS[1],
         SESSIONS[2],
-        Observable { name: "rewritten", unit: "packets", doc: "Segments whose window was lowered." },
+        Observable { name: "rewritten", unit: "packets", doc: "Segments with a lowered window." },
         Observable {
             name: "unscaled",
             unit: "packets",
-            doc: "Segments left as they are because the SYNs of their connection have not been seen.",
+            doc: "Segments left unchanged because the SYNs of their connection were not seen.",
         },
         Observable { name: "samples", unit: "1", doc: "Round trips measured." },
         Observable { name: "rtt", unit: "s", doc: "The last round trip measured, of any connection." },
-        Observable {
-            name: "target_window",
-            unit: "B",
-            doc: "The last window worked out, before it is written in units of its scale.",
-        },
+        Observable { name: "target_window", unit: "B", doc: "The last window computed, before scaling." },
     ],
     counters: &[],
     deviations: &[],

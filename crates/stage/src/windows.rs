@@ -1,5 +1,5 @@
-//! Receive windows as boxes on the way read and write them. A window is written as its end has announced to scale it in its SYN, if
-//! both ends have (RFC 7323 section 2.2): only who has seen both SYNs knows.
+//! Receive windows as middleboxes read and write them. The window scale is known only from the SYNs of both
+//! ends (RFC 7323 section 2.2).
 
 use evenflow_base::options::Options;
 use evenflow_base::schema::Way;
@@ -17,10 +17,10 @@ pub fn tells(packet: &Packet) -> bool {
     !packet.is_datagram() && packet.flags & (flags::ACK | flags::SYN) != 0 && !packet.is(flags::RST)
 }
 
-/// What the SYNs of a connection's two ends have announced.
+/// Window scales in the SYNs of both ends.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scales {
-    /// By direction: a scale, or none. `None`: nobody has seen the SYN.
+    /// By direction: a scale, or none. `None`: no SYN was seen.
     of: [Option<Option<u8>>; 2],
 }
 

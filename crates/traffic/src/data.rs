@@ -208,6 +208,10 @@ pub static BULK: Mechanism = Mechanism {
     room: Room::Traffic,
     traits: Mechanism::PLAIN,
     title: "Bulk transfer",
+    example: r#"[groups.users.traffic]
+kind = "bulk"
+flows = 4
+start = { uniform = ["0 s", "1 s"] }"#,
     doc: "TCP connections that always have data to send.",
     source: "Menth and Zeitler 2018, section IV-A3 (\"saturated\")",
     params: &[END_OF_DATA, FLOWS, START, UNTIL],
@@ -222,6 +226,10 @@ pub static UPLOAD: Mechanism = Mechanism {
     room: Room::Traffic,
     traits: Mechanism::PLAIN,
     title: "Upload",
+    example: r#"[groups.users.traffic]
+kind = "upload"
+size = "2 MB"
+start = "1 s""#,
     doc: "TCP connections that each carry one file and then fall silent.",
     source: "Menth and Zeitler 2018, section IV-G2",
     params: &[

@@ -501,6 +501,12 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Traffic,
     traits: Mechanism::PLAIN,
     title: "Adaptive video over HTTP",
+    example: r#"[groups.users.traffic]
+kind = "has"
+ladder = ["1 Mbit/s", "2.5 Mbit/s", "5 Mbit/s"]
+chunk = "2 s"
+buffer = "30 s"
+adaptation = "bola""#,
     doc: "A player at the end of the path fetches a video in chunks, one at a time, each at the level of the ladder that an adaptation \
           rule asks for. It fills its buffer and then asks for a chunk whenever one has been shown. A transfer is a chunk: from its \
           request, or the opening of its connection, to its last byte.",

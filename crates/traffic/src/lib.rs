@@ -286,6 +286,10 @@ pub static POISSON: Mechanism = Mechanism {
     room: Room::Traffic,
     traits: Mechanism::PLAIN,
     title: "Poisson datagrams",
+    example: r#"[groups.users.traffic]
+kind = "poisson"
+rate = "2 Mbit/s"
+packet = "1500 B""#,
     doc: "Datagrams with independent exponential gaps, unresponsive to the network.",
     source: "Menth and Zeitler 2018, section IV-A1",
     params: &[ECN_CAPABLE, END_OF_DATAGRAMS, PACKET, RATE, START, UNTIL],
@@ -299,7 +303,12 @@ pub static CBR: Mechanism = Mechanism {
     kind: "cbr",
     room: Room::Traffic,
     traits: Mechanism::PLAIN,
-    title: "Constant-rate datagrams",
+    title: "Constant-rate datagrams (CBR)",
+    example: r#"[groups.users.traffic]
+kind = "cbr"
+rate = "100 kbit/s"
+packet = "200 B"
+gap = { jitter = 0.5 }"#,
     doc: "Datagrams with equal gaps. Two such sources can lock phases behind a drop-tail queue: an artefact of exactness, which \
           gap.jitter breaks.",
     source: "Menth and Zeitler 2018, section IV-A1",

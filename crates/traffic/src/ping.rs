@@ -130,6 +130,10 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Traffic,
     traits: Mechanism::PLAIN,
     title: "Ping",
+    example: r#"[groups.users.traffic]
+kind = "ping"
+interval = "1 s"
+packet = "84 B""#,
     doc: "An echo request each so often, forward along the path, and its reply: the latency of the path under load. Each echo is a \
           transfer that lasts a round trip.",
     source: "RFC 792 (echo); defaults: ping of iputils",

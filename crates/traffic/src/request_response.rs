@@ -90,6 +90,10 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Traffic,
     traits: Mechanism::PLAIN,
     title: "Request and response",
+    example: r#"[groups.users.traffic]
+kind = "request-response"
+response = "20 kB"
+think = { exponential = "1 s" }"#,
     doc: "A client at the end of the path asks for one response at a time; responses travel along the path, requests come back with the \
           acknowledgements. A transfer lasts from the request (over a new connection: from its opening) to the response's last byte.",
     source: "RFC 9112; Heyman, Lakshman and Neidhardt 1997 (closed users who think)",

@@ -190,6 +190,10 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Traffic,
     traits: Mechanism::PLAIN,
     title: "Short flows",
+    example: r#"[groups.users.traffic]
+kind = "short-flows"
+interval = { exponential = "1 s" }
+size = { pareto = ["15 kB", 1.3] }"#,
     doc: "TCP connections that open by a random process, whether or not those before them are done, each carry a few bytes along \
           the path, and close. A flow's transfer lasts from the opening to the acknowledgement of its last byte.",
     source: "Ben Fredj et al. 2001, section 2 (flows arrive without regard to those under way)",

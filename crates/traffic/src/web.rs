@@ -47,6 +47,12 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Traffic,
     traits: Mechanism::PLAIN,
     title: "Web pages",
+    example: r#"[groups.users.traffic]
+kind = "web"
+page_size = "10 kB"
+objects = 8
+object_size = "20 kB"
+think = { exponential = "5 s" }"#,
     doc: "A user at the end of the path who fetches a page, its first object and then all others, thinks, and fetches the next. Responses \
           travel along the path, requests come back with the acknowledgements. A page is a transfer: from its first request to the last \
           byte of its last object.",

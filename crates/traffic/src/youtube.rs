@@ -175,6 +175,10 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Traffic,
     traits: Mechanism::PLAIN,
     title: "Progressive download of a video",
+    example: r#"[groups.users.traffic]
+kind = "youtube"
+bitrate = "2.5 Mbit/s"
+length = "120 s""#,
     doc: "A viewer at the end of the path asks for a video over a connection of its own, and watches it while it comes in. The server \
           writes the first seconds at once, then chunks at a rate above the video's; where its send buffer (`tcp.send_buffer`) is full \
           it waits and catches up. The player starts above one threshold of its buffer, stalls below another, and plays to the end once \

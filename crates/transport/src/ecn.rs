@@ -1,7 +1,8 @@
-//! Explicit congestion notification between the ends: negotiation in the handshake and the counters of accurate ECN.
+//! Explicit congestion notification between the ends: negotiation in the handshake and the counters of
+//! accurate ECN.
 //!
-//! Classic feedback is RFC 3168, accurate feedback RFC 9768. The three flags of the TCP header are written AE, CWR, ECE
-//! in the order of their bits; on the ACKs of an accurate connection together they are the counter ACE.
+//! Classic feedback is RFC 3168, accurate feedback RFC 9768. The flags of the TCP header are written AE, CWR,
+//! ECE in the order of their bits. On ACKs of an accurate connection they are the counter ACE.
 
 use evenflow_base::{Ecn as Field, flags};
 
@@ -32,8 +33,8 @@ pub fn first(mode: Ecn) -> u8 {
     if mode.is_re_ecn() { 0 } else { FIRST }
 }
 
-/// The flags of a SYN (RFC 9768 section 3.1.1, RFC 3168 section 6.1.1). `tries` SYNs went before: after two of them
-/// nobody answered, accurate ECN is no longer asked for (RFC 9768 section 3.1.4.1).
+/// The flags of a SYN (RFC 9768 section 3.1.1, RFC 3168 section 6.1.1). After two unanswered SYNs (`tries`),
+/// it requests no accurate ECN (RFC 9768 section 3.1.4.1).
 pub fn offer(asked: Ecn, tries: u32) -> u8 {
     match asked {
         Ecn::Accurate if tries >= 2 => 0,
@@ -45,8 +46,8 @@ pub fn offer(asked: Ecn, tries: u32) -> u8 {
     }
 }
 
-/// How the four values of the IP field are told in three flags, of the SYN in the SYN-ACK (RFC 9768 table 2) and of the
-/// SYN-ACK in the ACK that follows (table 3).
+/// The IP field encoded in three flags: that of the SYN in the SYN-ACK (RFC 9768 table 2), that of the
+/// SYN-ACK in the next ACK (table 3).
 pub fn reflected(field: Field) -> u8 {
     match field {
         Field::NotCapable => 0b010,
@@ -56,8 +57,8 @@ pub fn reflected(field: Field) -> u8 {
     }
 }
 
-/// The flags of the SYN-ACK of an end that can do `own`, to a SYN with the flags `bits` that came with the field `ip`
-/// (RFC 9768 table 2), and what that end will do.
+/// The flags of the SYN-ACK of an end with capability `own`, and the resulting mode (RFC 9768 table 2). The
+/// SYN had the flags `bits` and the IP field `ip`.
 pub fn answer(own: PeerEcn, asked: Ecn, bits: u8, ip: Field) -> (u8, Ecn) {
     let offered = bits & ACE;
     match (own, asked, offered) {
@@ -73,8 +74,8 @@ pub fn answer(own: PeerEcn, asked: Ecn, bits: u8, ip: Field) -> (u8, Ecn) {
     }
 }
 
-/// What the end that sent the SYN will do on the first SYN-ACK, with the flags `bits` (RFC 9768 table 2, last column):
-/// whichever of its SYNs that answers (section 3.1.4.1), for the other end keeps to the first SYN that it saw.
+/// The mode of the SYN's sender after the first SYN-ACK with the flags `bits` (RFC 9768 table 2, last
+/// column). The SYN that it answers does not matter (section 3.1.4.1): the other end keeps to its first SYN.
 pub fn settled(asked: Ecn, bits: u8) -> Ecn {
     let answered = number_of(bits & ACE);
     match asked {
@@ -97,23 +98,22 @@ pub fn settled(asked: Ecn, bits: u8) -> Ecn {
     }
 }
 
-/// What two ends agree on where no SYN is lost.
+/// The mode of two ends without a lost SYN.
 pub fn agreed(asked: Ecn, peer: PeerEcn) -> Ecn {
     let (bits, _) = answer(peer, asked, offer(asked, 0), Field::NotCapable);
     settled(asked, bits)
 }
 
 impl Profile {
-    /// What the two ends agree on in their handshake (RFC 9768 section 3.1).
+    /// The mode negotiated in the handshake (RFC 9768 section 3.1).
     pub fn agreed_ecn(&self) -> Ecn {
         agreed(self.ecn, self.peer_ecn)
     }
 }
 
-/// How many marked packets an ACK reports that shows the counter `ace`, where `known` are known so far (modulo 8) and
-/// the ACK newly covers `packets` full segments: the smallest number that fits, or, where so many packets were
-/// acknowledged that the counter may have gone round, the largest that the packets allow less what is unlikely to have
-/// been marked (RFC 9768 section 3.2.2.5.2 and appendix A.2.1).
+/// Newly marked packets in an ACK with counter `ace`, with `known` so far (modulo 8), that covers `packets`
+/// full segments. It is the smallest number that fits. If the counter may have wrapped, it is the largest
+/// number that is likely (RFC 9768 section 3.2.2.5.2 and appendix A.2.1).
 #[inline]
 pub fn newly_marked(ace: u8, known: u8, packets: u32) -> u32 {
     let least = u32::from(ace.wrapping_sub(known) & 7);

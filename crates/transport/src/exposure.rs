@@ -1,10 +1,9 @@
-//! What a ConEx sender still owes the network in reports, and which of its packets report (RFC 7786; Sanhaji et al. 2015, section
-//! III.B). Re-ECN's rules of credit are settings of the same machine (draft-briscoe-conex-re-ecn-tcp-04 section 6.1), and so is
-//! what a cheat does.
+//! Reports of a ConEx sender: the amount to report, and the packets that report it (RFC 7786; Sanhaji et al.
+//! 2015, section III.B). Re-ECN's credit and cheating senders are settings of the same state machine
+//! (draft-briscoe-conex-re-ecn-tcp-04 section 6.1).
 //!
-//! The congestion control does not look here: how often congestion is reported and how often the window comes down are
-//! two things. Not here: how marks come back from the receiver ([`crate::ecn`]), who pays for a report (the policer), who
-//! checks it (the auditor).
+//! It is independent of the congestion control. [`crate::ecn`] returns marks from the receiver; the policer
+//! charges reports and the auditor checks them.
 
 use std::collections::VecDeque;
 
@@ -12,7 +11,7 @@ use evenflow_base::schema::{Nested, Value, Values};
 use evenflow_base::{Duration, Heap, Signals, Time};
 
 words! {
-    /// What is reported.
+    /// Congestion to report.
     pub enum Reports {
         /// Losses alone.
         Loss = "loss",
@@ -60,7 +59,7 @@ words! {
 }
 
 words! {
-    /// What is said again of what was said with a packet that is lost (RFC 7786 section 5).
+    /// Repetition of declarations from lost packets (RFC 7786 section 5).
     pub enum LostReports {
         /// Nothing: a sender may take the risk that an auditor misses it.
         Forgotten = "forgotten",
@@ -72,9 +71,9 @@ words! {
 }
 
 words! {
-    /// What becomes of reports that a flow still owes at its end.
+    /// Treatment of unreported congestion at the end of a flow.
     pub enum Leftover {
-        /// Nobody makes them.
+        /// It is dropped.
         Drop = "drop",
         /// The user's next flow does.
         Carry = "carry",
@@ -82,7 +81,7 @@ words! {
 }
 
 words! {
-    /// What a sender does to have congestion go unnoticed.
+    /// Ways of hiding congestion.
     pub enum Cheat {
         /// Nothing.
         None = "none",
@@ -101,33 +100,33 @@ params! {
     /// The parameters of a ConEx sender. An honest one has `declared` 1, is not `late` and does not `cheat`.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Settings {
-        /// What is reported: losses, or losses and the marks that the stack's `ecn` brings back.
+        /// Congestion to report: losses, or losses and the marks that the stack's `ecn` returns.
         report: Reports = Reports::TYPE, Text("loss-and-ecn") => source: "RFC 7786 section 2";
-        /// What is counted: a packet reports its own size, or one packet.
+        /// Unit of reports: bytes of the packet, or packets.
         unit: Unit = Unit::TYPE, Text("bytes") => source: "RFC 7786 section 3";
-        /// The ECN field and RE flag of IPv4, where data is ECT(1) whatever `ecn` says and carries one mark at
-        /// most; or the option of IPv6, which carries any of the three.
+        /// Encoding. `ipv4`: ECN field and RE flag. Data is then ECT(1), whatever `ecn` is, with one signal
+        /// per packet. `ipv6`: the destination option, which carries any of the three signals.
         encoding: Encoding = Encoding::TYPE, Text("ipv4")
             => source: "Sanhaji et al. 2015 table I, RFC 7837 section 4";
-        /// Reports in advance, for an auditor: none; as much as is in flight; half of that in slow start; one
-        /// window, once; re-ECN's first and third packet, or its general test.
+        /// Credit in advance, for an auditor. `none`; `flight`: the flight size; `half-in-slow-start`: half
+        /// of it, in slow start. `window`: one window, once. `first-and-third` and `general` are re-ECN's.
         credit: Credit = Credit::TYPE, Text("none")
             => source: "RFC 7786 section 4.2, draft-briscoe-conex-re-ecn-tcp-04 section 6.1.6 and appendix D";
-        /// Retransmissions that a duplicate report shows to be needless are taken back.
+        /// Withdraw reports of retransmissions that a duplicate report reveals as spurious.
         undo_spurious: bool = Flag, Text("false") => source: "RFC 7786 section 3.1";
-        /// What is said again of what was said with a packet that is lost: nothing; credit, which no policer
-        /// charges by default; or reports too, for which a policer that saw them charges twice.
+        /// Repetition of declarations from lost packets: none, credit only (free at policers by default), or
+        /// reports too, which a policer before the loss charges twice.
         lost_reports: LostReports = LostReports::TYPE, Text("credit")
             => source: "RFC 7786 section 5: should be repeated, may be forgotten";
-        /// What a flow still owes at its end: nobody reports it, or the user's next flow does.
+        /// Unreported congestion at the end of a flow: dropped, or reported by the user's next flow.
         leftover: Leftover = Leftover::TYPE, Text("drop") => source: "Sanhaji et al. 2015 leave it open";
-        /// The share of its congestion that it declares: less than 1 is a cheat, more than 1 is on the safe side.
+        /// Declared share of congestion: less than 1 is cheating, more than 1 is cautious.
         declared: f64 = Number, Text("1"), Range::between(0.0, 100.0)
             => source: "draft-wagner-conex-audit-02 section 2";
-        /// Round trips for which it keeps each report back.
+        /// Delay of each report in round trips.
         late: f64 = Number, Text("0"), Range::between(0.0, 1000.0) => source: "RFC 7713 section 5.5";
-        /// What it does to have congestion go unnoticed: passes as Not-ConEx; sends lost data again under new
-        /// numbers; leaves its reports to other flows of the user; has a receiver that says nothing of marks.
+        /// Ways of hiding congestion: send without ConEx, retransmit under new numbers, leave reports to
+        /// other flows of the user, or hide marks at the receiver.
         cheat: Cheat = Cheat::TYPE, Text("none")
             => source: "RFC 7713 section 5.5, draft-briscoe-tsvwg-re-ecn-tcp-06 appendix E";
     }
@@ -174,7 +173,7 @@ impl Settings {
 /// Its table, a line of a `tcp` table.
 pub static CONEX: Nested = Nested {
     name: "conex",
-    doc: "A sender that reports the congestion it hears of in what it sends (RFC 7713, RFC 7786), or that cheats.",
+    doc: "A sender that reports congestion in its packets (RFC 7713, RFC 7786), or that cheats.",
     params: Settings::PARAMS,
     changes: &[],
 };
@@ -233,7 +232,7 @@ impl Volume {
     }
 }
 
-/// What a sender was told and what it said, since it began.
+/// Congestion received and declared since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Retransmissions: what was lost.
@@ -265,7 +264,7 @@ pub struct Leaving {
     pub una: u64,
     /// Its bytes on the wire.
     pub bytes: u16,
-    /// What is in flight, itself included, in the unit of the gauges.
+    /// Flight size, this packet included, in the unit of the gauges.
     pub flight: f64,
     /// Packets acknowledged so far.
     pub acked: f64,
@@ -280,7 +279,7 @@ pub struct Leaving {
 pub struct Exposure {
     settings: Settings,
     owed: Owed,
-    /// What it leaves to other flows of its user.
+    /// Reports left to other flows of the user.
     elsewhere: Owed,
     /// Credit that congestion has not used up (CSC).
     credit: f64,
@@ -289,7 +288,7 @@ pub struct Exposure {
     tally: Tally,
     /// Taken over from other flows of its user, less what was left to them.
     moved: Owed,
-    /// Bytes of data sent, those sent again included: the number that the next packet shows where it hides its own.
+    /// Bytes of data sent, retransmissions included: the next packet's visible number if it hides its own.
     shown: u64,
     /// S of re-ECN's general test (draft, appendix D): packets sent.
     sent: f64,
@@ -321,7 +320,7 @@ impl Exposure {
         }
     }
 
-    /// What it does.
+    /// Its settings.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -335,7 +334,7 @@ impl Exposure {
         }
     }
 
-    /// Something is owed from `now` on, or later where reports are kept back. `rtt` is the round-trip time.
+    /// Adds congestion to report from `now` on, or later with `late`. `rtt` is the round-trip time.
     fn owe(&mut self, owed: Owed, now: Time, rtt: Duration) {
         let share = self.settings.declared;
         let declared = Owed { loss: owed.loss * share, ecn: owed.ecn * share };
@@ -355,8 +354,8 @@ impl Exposure {
         *gauge = gauge.plus(owed);
     }
 
-    /// The data from `data.0` to `data.1`, `bytes` on the wire, is sent again: it was lost, perhaps not for the first time (RFC 7786
-    /// section 3.1), and what was said with it (section 5).
+    /// The data from `data.0` to `data.1`, `bytes` on the wire, is retransmitted. It was lost, perhaps again
+    /// (RFC 7786 section 3.1), with its declarations (section 5).
     pub fn retransmitted(&mut self, data: (u64, u64), bytes: u16, now: Time, rtt: Duration) {
         let from = self.out.partition_point(|(seq, ..)| *seq < data.0);
         while let Some(&(_, said, bytes)) = self.out.get(from).filter(|(seq, ..)| *seq < data.1) {
@@ -369,7 +368,7 @@ impl Exposure {
         self.owe(Owed { loss: amount, ecn: 0.0 }, now, rtt);
     }
 
-    /// What a packet said is lost with it.
+    /// The declarations of a lost packet.
     fn unsaid(&mut self, said: Signals, bytes: u16) {
         let amount = self.amount(bytes);
         let of = |yes: bool| if yes { amount } else { 0.0 };
@@ -413,7 +412,7 @@ impl Exposure {
         self.credit = (self.credit - amount).max(0.0);
     }
 
-    /// What the data packet says that leaves.
+    /// The declarations of the departing data packet.
     pub fn report(&mut self, leaving: &Leaving) -> Signals {
         if self.settings.cheat == Cheat::Legacy {
             return Signals::default();
@@ -456,7 +455,7 @@ impl Exposure {
         says
     }
 
-    /// What is on its way stays known until it has arrived.
+    /// Declarations of packets in flight are kept until these arrive.
     fn remember(&mut self, leaving: &Leaving, says: Signals) {
         while self.out.front().is_some_and(|(seq, ..)| *seq < leaving.una) {
             self.out.pop_front();
@@ -489,12 +488,12 @@ impl Exposure {
         }
     }
 
-    /// What is owed now; reports that are kept back, and those that are left to other flows, count.
+    /// Congestion to report now, including delayed reports and those left to other flows.
     pub fn owed(&self) -> Owed {
         self.late.iter().fold(self.owed.plus(self.elsewhere), |sum, (_, owed)| sum.plus(*owed))
     }
 
-    /// What it was told and what it said.
+    /// The totals.
     pub fn tally(&self) -> Tally {
         self.tally
     }
@@ -504,14 +503,14 @@ impl Exposure {
         self.credit
     }
 
-    /// What it leaves to other flows of its user, which is then theirs.
+    /// Moves the reports left to other flows of the user to the caller.
     pub fn hand_over(&mut self) -> Owed {
         let owed = std::mem::take(&mut self.elsewhere);
         self.moved = self.moved.less(owed);
         owed
     }
 
-    /// The flow ends: what it still owes, for the user's next flow. What was reported ahead is not carried over.
+    /// The flow ends: returns its unreported congestion for the user's next flow. Credit is not carried over.
     pub fn leave(&mut self) -> Owed {
         let owed = self.owed();
         let left = Owed { loss: owed.loss.max(0.0), ecn: owed.ecn.max(0.0) };
@@ -528,15 +527,15 @@ impl Exposure {
         self.moved = self.moved.plus(owed);
     }
 
-    /// The number under which a packet with so much data goes, where it hides its own: data sent again looks new.
+    /// The number of a packet with `data` bytes that hides its own: retransmissions look new.
     pub fn number(&mut self, data: u16) -> u64 {
         let number = self.shown;
         self.shown += u64::from(data);
         number
     }
 
-    /// What was declared and is owed is what was told, or the declared share of it, and what came from other flows; else what is
-    /// wrong, in a sentence.
+    /// Checks the balance: declared plus remaining equals received, or its declared share, plus reports from
+    /// other flows. Returns an error sentence otherwise.
     pub fn check(&self) -> Result<(), Unbalanced> {
         let (s, t, owed) = (&self.settings, &self.tally, self.owed());
         let told_ecn = if s.report == Reports::LossAndEcn { t.marked.amount(s.unit) } else { 0.0 };

@@ -1,8 +1,8 @@
-//! TCP endpoints and congestion controls, sans I/O: segments and timers in, segments out.
+//! TCP endpoints and congestion controls without I/O: segments and timers in, segments out.
 //!
-//! [`Sender`] owns recovery, acknowledgements and the retransmission timer; a [`CongestionControl`] says only how the
-//! window grows and shrinks; [`Receiver`] reassembles and acknowledges. What a profile decides is data ([`Profile`]).
-//! Times are arguments; the caller wakes an endpoint at [`Sender::deadline`] and [`Receiver::deadline`].
+//! [`Sender`] has recovery, ACKs and the retransmission timer. A [`CongestionControl`] only changes the
+//! window. [`Receiver`] reassembles and acknowledges. A [`Profile`] is data. Times are arguments; the caller
+//! wakes an endpoint at [`Sender::deadline`] and [`Receiver::deadline`].
 
 #[macro_use(params, words)]
 extern crate evenflow_base;
@@ -71,7 +71,7 @@ impl Segment {
 /// The tables of stacks.
 pub static STACKS: &[&Mechanism] = &[&profile::TCP];
 
-/// What is wrong with several parameters together. The lines of a profile are checked where it is known: [`Profile::apply`].
+/// Errors in the combination of parameters. [`Profile::apply`] checks the options of a profile.
 pub fn check(kind: &str, values: &Values) -> Vec<Problem> {
     if kind == profile::TCP.kind {
         return Vec::new();

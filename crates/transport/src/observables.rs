@@ -1,4 +1,4 @@
-//! What can be observed of a sender: names, units and meaning. The values are [`crate::Sender::observe`]'s.
+//! Observables of a sender: names, units and meaning. [`crate::Sender::observe`] has the values.
 
 use evenflow_base::schema::Observable;
 
@@ -8,17 +8,19 @@ pub static OBSERVABLES: &[Observable] = &[
     Observable {
         name: "ssthresh",
         unit: "packets",
-        doc: "Slow-start threshold of a TCP flow; nothing before it has one.",
+        doc: "Slow-start threshold of a TCP flow; no value before the first threshold.",
     },
     Observable {
         name: "probed_window",
         unit: "packets",
-        doc: "With every = \"packet\": the congestion window before each segment that the sender receives, where it differs from the last one logged (Linux's tcp_probe).",
+        doc: "With every = \"packet\": the congestion window before each segment that the sender receives, \
+              when it differs from the last one logged (Linux's tcp_probe).",
     },
     Observable {
         name: "probed_ssthresh",
         unit: "packets",
-        doc: "The threshold that is logged beside it: at least three quarters of the window, except while a window comes down.",
+        doc: "Threshold logged with tcp_probe_window: at least 75 % of the window, except during a \
+              reduction.",
     },
 ];
 

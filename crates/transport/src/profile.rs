@@ -1,8 +1,7 @@
-//! Stack profiles: which variant of each rule a TCP follows, as data.
+//! TCP profiles: the variants of all rules of a TCP, as data.
 //!
-//! A profile is a set of lines; a scenario may override any of them. [`LINES`] is the one list of them: from it come the
-//! `tcp` table of a scenario, its canonical form and the table of differences in docs/tcp.md. A profile that is not
-//! complete answers "not yet known", so that its results never change meaning.
+//! A profile is a set of options, any of which a scenario may override. [`LINES`] lists them: the scenario's
+//! `tcp` table, its canonical form and the table in docs/tcp.md come from it.
 
 use evenflow_base::schema::{
     Deviation, Fallback, Mechanism, Param, Problem, Range, Room, Type, Value, Values,
@@ -23,7 +22,7 @@ words! {
         Classic = "classic",
         /// A counter of marked packets (RFC 9768).
         Accurate = "accurate",
-        /// Every ACK carries the mark of its own segment.
+        /// Every ACK reports the mark of one segment.
         PerPacket = "per-packet",
         /// Re-ECN's counter of marked packets, three bits from 0 (draft-briscoe-conex-re-ecn-tcp-04 section 6.1.1).
         ReEcn = "re-ecn",
@@ -43,7 +42,7 @@ impl Ecn {
 }
 
 words! {
-    /// What tells that a segment is lost.
+    /// Detection of lost segments.
     pub enum LossDetection {
         /// Duplicate ACKs and partial ACKs (RFC 6582).
         DuplicateAcks = "duplicate-acks",
@@ -94,8 +93,8 @@ words! {
         Ticks = "ticks",
         /// Linux's, in whole ticks of the clock.
         LinuxTicks = "linux-ticks",
-        /// Linux's mean and deviation in whole ticks, with the floor on the whole; any ACK, a duplicate too, is a sample,
-        /// starts the timer again and ends its back-off (ns-2's Agent/TCP/Linux).
+        /// Linux's mean and deviation in whole ticks, with the minimum on the sum. Any ACK is a sample, also
+        /// a duplicate; it restarts the timer and ends the back-off (ns-2's Agent/TCP/Linux).
         AnyAck = "any-ack",
     }
 }
@@ -113,7 +112,7 @@ words! {
 }
 
 words! {
-    /// What becomes of the window after an idle time longer than the retransmission timeout.
+    /// The window after an idle time longer than the retransmission timeout.
     pub enum IdleRestart {
         /// Nothing.
         Never = "never",
@@ -140,9 +139,9 @@ words! {
 }
 
 words! {
-    /// What a partial ACK does in a recovery without SACK.
+    /// Effect of a partial ACK in a recovery without SACK.
     pub enum PartialAck {
-        /// The next hole is sent again (RFC 6582 section 3.2 step 3).
+        /// Retransmits the next hole (RFC 6582 section 3.2 step 3).
         NextHole = "next-hole",
         /// It ends the recovery (RFC 2581 section 3.2 step 5: plain Reno).
         EndsRecovery = "ends-recovery",
@@ -150,7 +149,7 @@ words! {
 }
 
 words! {
-    /// What probes a closed window.
+    /// Probe of a closed window.
     pub enum WindowProbe {
         /// The next byte of data (RFC 9293 section 3.8.6.1).
         Octet = "octet",
@@ -160,7 +159,7 @@ words! {
 }
 
 words! {
-    /// When a larger window is told though no ACK is due.
+    /// Window updates without a due ACK.
     pub enum WindowUpdate {
         /// Its edge can move by two segments or half the buffer (4.4BSD).
         TwoSegments = "two-segments",
@@ -180,12 +179,12 @@ words! {
 }
 
 words! {
-    /// What a needless reduction is taken back to.
+    /// The window restored after a spurious reduction.
     pub enum UndoTo {
         /// The window and the threshold of before.
         Before = "before",
-        /// Twice the threshold, or what the congestion control remembers; the threshold becomes at least three quarters of
-        /// the window of before (Linux 3.2).
+        /// Twice the threshold, or the congestion control's memory. The threshold becomes at least 3/4 of the
+        /// former window (Linux 3.2).
         TwiceThreshold = "twice-threshold",
     }
 }
@@ -201,10 +200,10 @@ words! {
 }
 
 words! {
-    /// What a threshold is half of.
+    /// The quantity that a threshold halves.
     #[derive(Default)]
     pub enum WindowBase {
-        /// What is in flight (RFC 5681 equation 4).
+        /// The flight size (RFC 5681 equation 4).
         #[default]
         Flight = "flight",
         /// The congestion window.
@@ -249,7 +248,7 @@ fn flag(value: &Value) -> bool {
     matches!(value, Value::Flag(true))
 }
 
-const PER_PROFILE: Fallback = Fallback::Absent("as the profile says");
+const PER_PROFILE: Fallback = Fallback::Absent("the profile's value");
 
 /// The conversions between a field and a value, by kind of line.
 macro_rules! convert {
@@ -296,7 +295,7 @@ macro_rules! lines {
             /// Its name.
             pub name: &'static str,
             $(#[doc = $doc] pub $name: convert!(rust $kind),)+
-            /// What it reports of congestion, where it is a ConEx sender.
+            /// Its reports, if it is a ConEx sender.
             pub conex: Option<Settings>,
         }
 
@@ -321,7 +320,7 @@ macro_rules! lines {
                 default: Fallback::Text("rfc"),
                 range: Range::ANY,
                 source: "docs/tcp.md",
-                doc: "The profile: which variant of each rule the endpoints follow.",
+                doc: "TCP profile: the variants of all rules of both ends.",
             },
             $(Param {
                 name: stringify!($name),
@@ -337,7 +336,8 @@ macro_rules! lines {
                 default: Fallback::Absent("no ConEx sender"),
                 range: Range::ANY,
                 source: "RFC 7713, RFC 7786",
-                doc: "It reports the congestion it hears of in what it sends; over IPv4 ecn_on_retransmissions is true then, unless given.",
+                doc: "Makes it a ConEx sender, which reports congestion in its packets. Over IPv4, \
+                      ecn_on_retransmissions is then true by default.",
             },
         ];
     };
@@ -347,147 +347,163 @@ lines! {
     mss: bytes, Range { min: 1.0, closed: true, max: 65_000.0 }, "docs/tcp.md",
         "Payload of a full segment.";
     header: bytes, Range { min: 1.0, closed: true, max: 500.0 }, "docs/tcp.md",
-        "Bytes of a segment that are no payload; a pure ACK is this long.";
+        "Header size of a segment in bytes, which is also the size of a pure ACK.";
     syn_extra: bytes, Range { min: 0.0, closed: true, max: 40.0 }, "RFC 9293 section 3.2",
-        "What a SYN is longer than a pure ACK: its options.";
+        "Bytes of a SYN beyond a pure ACK: its options.";
     max_window: bytes, Range::FROM_ONE, "docs/tcp.md",
-        "Receive window, and where send_buffer is unbounded the send buffer too. No sender has more than 2^30 bytes out (RFC 7323 section 2.3).";
+        "Receive window. It is also the send buffer if send_buffer is unbounded. No sender has more than \
+         2^30 bytes in flight (RFC 7323 section 2.3).";
     send_buffer: bytes, Range::FROM_ONE, "RFC 9293 section 3.9.1.2",
-        "What an application may have written that is not acknowledged yet: beyond it a writer waits.";
+        "Limit of written but unacknowledged data. Beyond it, the writer waits.";
     window_scaling: flag, Range::ANY, "RFC 7323 section 2",
-        "Windows above 65535 bytes can be told.";
+        "Allow windows above 65535 bytes.";
     write: (or "any"), Range::FROM_ONE, "docs/tcp.md",
-        "The application fills the send buffer in writes of this many bytes, and short segments follow where the buffer binds; \"any\": only full segments.";
+        "Size of the application's writes into the send buffer; they cause short segments when the buffer is \
+         full. \"any\": full segments only.";
     nagle: flag, Range::ANY, "RFC 9293 section 3.7.4",
-        "A segment shorter than full waits while anything is unacknowledged; without it a piece leaves as soon as the application offers it.";
+        "Delay a short segment while data is unacknowledged (Nagle); without it each write leaves \
+         immediately.";
     initial_window: packets, Range::WINDOW, "RFC 6928",
         "Initial congestion window.";
     threshold_from_window: flag, Range::ANY, "RFC 5681 section 3.1",
-        "The first slow-start threshold is max_window, not unbounded.";
+        "Use max_window as the first slow-start threshold, instead of an unlimited one.";
     slow_start_segments: (or "unlimited"), Range::FROM_ONE, "RFC 5681 equation 2, RFC 3465 section 2.2",
-        "Most segments by which one ACK opens the window in slow start, where bytes are counted.";
+        "Maximum increase per ACK in slow start, in segments, with counted bytes.";
     count_acks: flag, Range::ANY, "docs/tcp.md",
-        "Where bytes are not counted: NewReno opens the window by a segment an ACK in slow start, then by one after one ACK more than it has segments, as Linux did.";
+        "Increase per ACK without counted bytes. NewReno's window grows by a segment per ACK in slow start. \
+         Then it grows by one after window + 1 ACKs, as in early Linux.";
     byte_counting: flag, Range::ANY, "RFC 5681 section 3.1",
-        "NewReno's congestion avoidance counts acknowledged bytes, not ACKs.";
+        "Count acknowledged bytes in NewReno's congestion avoidance, instead of ACKs.";
     whole_bytes: flag, Range::ANY, "docs/tcp.md",
-        "NewReno's steps are whole bytes; otherwise real numbers.";
+        "Use whole bytes for NewReno's steps, instead of real numbers.";
     whole_segments: flag, Range::ANY, "docs/tcp.md",
-        "The window and its threshold are whole segments, and so is what a reduction lets out.";
+        "Use whole segments for window, threshold and reductions.";
     count_delivered: flag, Range::ANY, "docs/tcp.md",
-        "Growth counts what an ACK newly delivers, reported segments included, not how far it advances.";
+        "Count newly delivered segments for growth, SACKed ones included, instead of the advance of the ACK.";
     half_of: (word WindowBase), Range::ANY, "RFC 5681 equation 4",
-        "What NewReno's threshold is half of after a congestion event; CUBIC's in the form rfc is beta of it.";
+        "The quantity that NewReno halves after a congestion event. CUBIC in form rfc takes its share beta.";
     reduce_after_timeout: flag, Range::ANY, "RFC 5681 section 3.1",
-        "Until all that was out at a timeout is acknowledged, a further timeout lowers the threshold again, and so does a loss that SACK tells of, which begins a recovery, as in ns-2's Agent/TCP/Linux; otherwise neither does. Without effect in the form fack-adaptive.";
+        "Lower the threshold at a further timeout before all earlier data is acknowledged. A loss that SACK \
+         detects then does so too and starts a recovery, as in ns-2's Agent/TCP/Linux. No effect with \
+         fack-adaptive.";
     slow_start_at_threshold: flag, Range::ANY, "RFC 5681 section 3.1",
-        "A window equal to its threshold is still in slow start, as in Linux before 3.18; both are allowed.";
+        "Treat a window equal to its threshold as slow start, as in Linux before 3.18. RFC 5681 allows both.";
     slow_start: (word SlowStart), Range::ANY, "RFC 9438 section 4.10",
-        "How CUBIC leaves slow start when nothing is lost.";
+        "CUBIC's exit from slow start without loss.";
     window_validation: flag, Range::ANY, "RFC 9438 section 5.8, RFC 7661",
-        "The window grows only when it was used to the full.";
+        "Grow the window only when it was fully used.";
     window_used: (word WindowUse), Range::ANY, "docs/tcp.md",
-        "When a window counts as used to the full, where window_validation asks.";
+        "Criterion for a fully used window, with window_validation.";
     window_decay: flag, Range::ANY, "RFC 2861 section 3.2, docs/tcp.md",
-        "A window that was not used for a timeout without an ACK of new data comes half way down to what was used.";
+        "Halve the distance between an unused window and its used part after a timeout's time without an ACK \
+         of new data.";
     restart_after_idle: (word IdleRestart), Range::ANY, "RFC 5681 section 4.1",
-        "The window after an idle time longer than the retransmission timeout.";
+        "Window after an idle time longer than the retransmission timeout.";
     sack: flag, Range::ANY, "RFC 2018",
         "Selective acknowledgement.";
     loss_detection: (word LossDetection), Range::ANY, "RFC 6582, RFC 6675, RFC 8985",
-        "What tells that a segment is lost; without SACK always duplicate-acks.";
+        "Loss detection. Without SACK it is always duplicate-acks.";
     duplicate_threshold: integer, Range::FROM_ONE, "RFC 5681 section 3.2",
-        "Duplicate ACKs, or segments reported beyond it, that tell a loss.";
+        "Duplicate ACKs, or later SACKed segments, that signal a loss.";
     segmentation_offload: flag, Range::ANY, "docs/tcp.md",
-        "New segments leave in bursts of a millisecond at the window's rate, two at least, the last marked PSH; where less is allowed and one left within the last millisecond, they wait.";
+        "Send in bursts of a millisecond at the window's rate, at least two segments, the last marked PSH. \
+         Smaller bursts wait if the last one left within a millisecond.";
     moderation: flag, Range::ANY, "docs/tcp.md",
-        "Reports before a loss is told, and ACKs after a timeout, hold the window to what is in flight and the reordering seen.";
+        "Limit the window to the flight size plus the reordering, for reports before a loss is detected and \
+         for ACKs after a timeout.";
     limited_transmit: flag, Range::ANY, "RFC 3042",
-        "The first duplicate ACKs let new segments out.";
+        "Let the first duplicate ACKs send new segments (limited transmit).";
     limited_transmit_window: flag, Range::ANY, "RFC 3042 section 2",
-        "Without SACK, limited transmit sends nothing beyond the congestion window and two segments; with SACK what is in flight bounds it.";
+        "Limit limited transmit to the congestion window plus two segments, without SACK. With SACK the \
+         flight size limits it.";
     partial_ack: (word PartialAck), Range::ANY, "RFC 6582, RFC 2581",
-        "Without SACK, what an ACK of new data does in a recovery that it does not end.";
+        "Effect of a partial ACK in a recovery without SACK.";
     deflate_at_exit: flag, Range::ANY, "RFC 6582 section 3.2 step 3",
-        "Without SACK, the window after recovery is at most what is in flight plus a segment (option 1).";
+        "Limit the window after a recovery to the flight size plus one segment, without SACK (option 1).";
     reduction: (word Reduction), Range::ANY, "RFC 6675, RFC 9937",
-        "How the window comes down in a recovery with SACK, and after an ECN signal.";
+        "Reduction of the window in a recovery with SACK, and after an ECN signal.";
     rescue: flag, Range::ANY, "RFC 6675 section 4, NextSeg rule 4",
-        "One rescue retransmission of the last segment in a recovery.";
+        "Retransmit the last segment once in a recovery (rescue retransmission).";
     tail_loss_probe: flag, Range::ANY, "RFC 8985 section 7",
-        "A probe where an ACK stays away for two round-trip times.";
+        "Send a probe when no ACK arrives for two round-trip times (TLP).";
     f_rto: flag, Range::ANY, "RFC 5682 section 3.1",
-        "After a timeout two new segments go first: whether it was needless shows in what answers them.";
+        "Send two new segments first after a timeout; their ACKs show whether it was spurious (F-RTO).";
     undo: flag, Range::ANY, "RFC 4015, RFC 3522, RFC 3708",
-        "A reduction that timestamps or duplicate reports show to be needless is taken back.";
+        "Undo a reduction that timestamps or duplicate reports reveal as spurious.";
     undo_to: (word UndoTo), Range::ANY, "RFC 4015 section 3.2, docs/tcp.md",
-        "What a needless reduction is taken back to.";
+        "Window restored by an undo.";
     rtt: (word RttSource), Range::ANY, "RFC 6298 section 3, RFC 7323 section 4",
-        "Where round-trip samples come from.";
+        "Source of round-trip samples.";
     clock_tick: seconds, Range::POSITIVE, "RFC 7323 section 5.4",
-        "Tick of the clock that timestamps show.";
+        "Tick of the timestamp clock.";
     timer_tick: seconds, Range::NOT_NEGATIVE, "docs/tcp.md",
-        "Timers of the sender go off at whole ticks of this, as a kernel's do; zero: at their time.";
+        "Tick of the sender's timers, as in a kernel; 0: exact times.";
     timer_wheel: (word TimerWheel), Range::ANY, "docs/tcp.md",
-        "How timers with a tick keep times of many ticks.";
+        "Precision of timers with a tick for long delays.";
     rto: (word RtoRule), Range::ANY, "RFC 6298 section 2",
-        "How the retransmission timeout follows from the samples.";
+        "Computation of the retransmission timeout.";
     min_rto: seconds, Range::POSITIVE, "RFC 6298 section 2.4",
-        "Floor of the retransmission timeout.";
+        "Minimum retransmission timeout.";
     max_rto: seconds, AT_LEAST_A_MICROSECOND, "RFC 6298 section 2.5",
-        "Ceiling of the retransmission timeout.";
+        "Maximum retransmission timeout.";
     handshake: (word Handshake), Range::ANY, "RFC 9293 section 3.5",
-        "How a connection opens.";
+        "Opening of a connection.";
     syn_rto: seconds, AT_LEAST_A_MICROSECOND, "RFC 6298 section 2.1",
-        "First timeout of a SYN, doubled each time.";
+        "First timeout of a SYN; it doubles each time.";
     syn_tries: integer, Range::FROM_ONE, "docs/tcp.md",
-        "SYNs sent before giving up.";
+        "SYNs sent before a connection fails.";
     time_wait: seconds, Range::NOT_NEGATIVE, "RFC 9293 section 3.6",
-        "How long the end that closed first still answers a FIN that is repeated: two maximum segment lifetimes.";
+        "Duration of TIME-WAIT, two maximum segment lifetimes. The end that closed first answers repeated \
+         FINs in it.";
     zero_window_probe: (word WindowProbe), Range::ANY, "RFC 9293 section 3.8.6.1",
-        "What asks whether a closed window has opened.";
+        "Probe of a closed window.";
     window_update: (word WindowUpdate), Range::ANY, "RFC 9293 section 3.8.6.2.2",
-        "When an application that reads makes its end tell the larger window at once.";
+        "Window update after an application's read.";
     retries: (or "unlimited"), Range::FROM_ONE, "docs/tcp.md",
-        "Retransmissions without a new ACK before the connection dies.";
+        "Retransmissions without a new ACK before the connection fails.";
     timeout_window_once: flag, Range::ANY, "RFC 5681 section 3.1",
-        "Without SACK, a timeout before the last one is repaired leaves the window as it is.";
+        "Keep the window at a timeout before the last one is repaired, without SACK.";
     ack_every: integer, Range::FROM_ONE, "RFC 5681 section 4.2",
         "In-order segments per ACK.";
     ack_delay: seconds, Range::NOT_NEGATIVE, "RFC 5681 section 4.2",
-        "Longest time an ACK is held back.";
+        "Maximum delay of an ACK.";
     ack_delay_max: seconds, Range::NOT_NEGATIVE, "docs/tcp.md",
-        "An ACK is held back for as long as segments lie apart, as Linux does, from ack_delay to at most this; no more than ack_delay: always ack_delay.";
+        "Maximum of the adaptive ACK delay, which follows the gaps between segments as in Linux. At most \
+         ack_delay: the delay is constant.";
     quick_acks: integer, Range::NOT_NEGATIVE, "docs/tcp.md",
-        "So many segments at the start are acknowledged one by one.";
+        "Segments at the start that are acknowledged one by one.";
     ack_pushed: flag, Range::ANY, "docs/tcp.md",
-        "A segment marked PSH is acknowledged as soon as the application has read it, as Linux does since 6.6.";
+        "Acknowledge a segment with PSH when the application has read it, as in Linux since 6.6.";
     ack_interactive: flag, Range::ANY, "docs/tcp.md",
-        "An end that answers before its ACK is due holds ACKs back for the data that will carry them, as Linux does; so it does with the ACK of a FIN.";
+        "Delay ACKs for outgoing data after an answer within the ACK delay, as in Linux. The ACK of a FIN is \
+         delayed too.";
     ack_growing_window: flag, Range::ANY, "docs/tcp.md",
-        "Segments that let the advertised window grow are acknowledged one by one, as Linux does; without it the window is constant.";
+        "Acknowledge segments one by one while the advertised window grows, as in Linux. Without it the \
+         window is constant.";
     ack_compression: seconds, Range::NOT_NEGATIVE, "docs/tcp.md",
-        "From the fourth segment beyond a hole on, one ACK answers those of a twentieth of the round trip, at most of this time.";
+        "Maximum delay of compressed ACKs: from the fourth segment beyond a hole, one ACK answers those of \
+         1/20 of the round trip.";
     cached_ssthresh: (or "none"), Range::FROM_ONE, "docs/tcp.md",
-        "The first slow-start threshold in segments, as an earlier connection to the same host left it.";
+        "First slow-start threshold in segments, from an earlier connection to the same host.";
     cached_reordering: (or "none"), Range { min: 1.0, closed: true, max: 127.0 }, "docs/tcp.md",
-        "The reordering that an earlier connection saw, in segments.";
+        "Reordering in segments, from an earlier connection.";
     cached_srtt: seconds, Range::NOT_NEGATIVE, "docs/tcp.md",
-        "The smoothed round-trip time that an earlier connection left: the first sample counts as no less.";
+        "Smoothed round-trip time of an earlier connection, the minimum for the first sample.";
     cached_rttvar: seconds, Range::NOT_NEGATIVE, "docs/tcp.md",
-        "The mean deviation that it left beside it: that of the first sample counts as no less.";
+        "Mean deviation of an earlier connection, the minimum for the first sample.";
     save_metrics: flag, Range::ANY, "docs/tcp.md",
-        "A connection whose data is all acknowledged leaves its threshold, reordering and round-trip time to those of the same user that open later.";
+        "Save threshold, reordering and round-trip time of a finished connection for later ones of the same \
+         user.";
     ecn: (word Ecn), Range::ANY, "RFC 3168, RFC 9768",
-        "How congestion marks come back.";
+        "Feedback of congestion marks.";
     peer_ecn: (word PeerEcn), Range::ANY, "RFC 9768 section 3.1",
-        "What the receiving end can do, which may be less than what the sender asks for.";
+        "ECN capability of the receiver, which may be less than the sender's.";
     ect: (word Ect), Range::ANY, "RFC 3168 section 5, RFC 8311",
-        "The codepoint of packets that are ECN-capable: ECT(0) or ECT(1).";
+        "Codepoint of ECN-capable packets: ECT(0) or ECT(1).";
     ecn_on_retransmissions: flag, Range::ANY, "RFC 8257 section 4.1, RFC 8311 section 4.3",
-        "What is sent again is ECN-capable too; without it only new data is (RFC 3168 section 6.1.5).";
+        "Make retransmissions ECN-capable; by RFC 3168 section 6.1.5 only new data is.";
     ecn_on_control: flag, Range::ANY, "RFC 8257 section 3.6, RFC 8311 section 4.3",
-        "SYNs, their answers and pure ACKs are ECN-capable too; without it only data is (RFC 3168 sections 6.1.1 and 6.1.4).";
+        "Make SYNs, SYN-ACKs and pure ACKs ECN-capable; by RFC 3168 sections 6.1.1 and 6.1.4 only data is.";
 }
 
 words! {
@@ -512,9 +528,9 @@ impl Ect {
 }
 
 words! {
-    /// What the receiving end of a connection can do.
+    /// ECN capability of the receiver.
     pub enum PeerEcn {
-        /// What the sender asks for.
+        /// The same as the sender's.
         Same = "same",
         /// Nothing.
         Off = "off",
@@ -570,20 +586,20 @@ impl Profile {
         }
     }
 
-    /// What it is, in a sentence.
+    /// Its description.
     pub fn doc(&self) -> &'static str {
         match self.name {
-            "rfc" => "What the RFCs in force ask for: the default of a scenario.",
-            "linux" => "A Linux kernel of today, measured packet by packet on 6.18 (docs/validation.md).",
-            "linux3.2" => "Linux 3.2 at 250 Hz (Debian 7), as Ben Ameur et al. (2016) ran it.",
+            "rfc" => "The RFCs in force: the default.",
+            "linux" => "A current Linux kernel, measured packet by packet on 6.18 (docs/validation.md).",
+            "linux3.2" => "Linux 3.2 at 250 Hz (Debian 7), as in Ben Ameur et al. (2016).",
             "ns3.26" => "TCP NewReno of ns-3 release 3.26 with its defaults.",
             "ns2" => "ns-2's one-way agents: Agent/TCP/Newreno, with sack = true Agent/TCP/Sack1.",
-            "ns2-linux" => "ns-2's Agent/TCP/Linux with SACK and timestamps, as Sanhaji (2015) used it.",
+            "ns2-linux" => "ns-2's Agent/TCP/Linux with SACK and timestamps, as in Sanhaji (2015).",
             _ => "",
         }
     }
 
-    /// What the RFCs in force ask for (docs/tcp.md).
+    /// The RFCs in force (docs/tcp.md).
     pub fn rfc() -> Profile {
         Profile {
             name: "rfc",
@@ -663,7 +679,7 @@ impl Profile {
         }
     }
 
-    /// A Linux kernel of today (docs/tcp.md).
+    /// A current Linux kernel (docs/tcp.md).
     pub fn linux() -> Profile {
         Profile {
             name: "linux",
@@ -826,7 +842,7 @@ impl Profile {
         if self.rto == RtoRule::AnyAck { self.clock_tick.0.max(1_000_000) } else { self.clock_tick.0 }
     }
 
-    /// What the timestamp clock shows; it wraps.
+    /// The value of the timestamp clock, which wraps.
     #[inline]
     pub fn clock_at(&self, now: Time) -> u32 {
         (now.0 / self.clock_tick.0) as u32
@@ -879,21 +895,18 @@ impl Profile {
             );
         }
         if self.partial_ack != PartialAck::NextHole && self.sack {
-            wrong("partial_ack", format!("{} goes with sack = false", self.partial_ack.word()));
+            wrong("partial_ack", format!("{} is only for sack = false", self.partial_ack.word()));
         }
         if !self.window_scaling && self.max_window > 65_535 {
             if given("max_window") {
-                wrong(
-                    "max_window",
-                    "more than 65535 bytes cannot be told without window_scaling (RFC 7323)".into(),
-                );
+                wrong("max_window", "more than 65535 bytes needs window_scaling (RFC 7323)".into());
             } else {
                 self.max_window = 65_535;
             }
         }
         match (self.sack, self.loss_detection) {
             (true, LossDetection::DuplicateAcks) => {
-                wrong("loss_detection", "duplicate-acks goes with sack = false".into());
+                wrong("loss_detection", "duplicate-acks is only for sack = false".into());
             }
             (true, _) | (false, LossDetection::DuplicateAcks) => {}
             (false, detection) => {
@@ -921,11 +934,11 @@ impl Profile {
             }
         }
         if self.cached_rttvar > Duration::ZERO && self.cached_srtt == Duration::ZERO {
-            wrong("cached_rttvar", "goes with cached_srtt, which is not given".into());
+            wrong("cached_rttvar", "needs cached_srtt".into());
         }
         if self.rtt == RttSource::SendTimes && !self.sack {
             if given("rtt") {
-                wrong("rtt", "send-times needs sack = true: only then send times are kept".into());
+                wrong("rtt", "send-times needs sack = true, which keeps send times".into());
             }
             self.rtt = RttSource::Timestamps;
         }
@@ -950,16 +963,16 @@ impl Profile {
                 ("ecn_on_control", self.ecn_on_control),
             ];
             for (name, _) in lines.into_iter().filter(|(name, set)| *set && given(name)) {
-                wrong(name, "has a meaning only where ecn is on".into());
+                wrong(name, "has no effect with ecn = \"off\"".into());
             }
         }
         match (self.ecn, self.peer_ecn) {
             (_, PeerEcn::Same)
             | (Ecn::Accurate | Ecn::ReEcn | Ecn::ReEcnUnlimited, _)
             | (Ecn::Classic, PeerEcn::Off | PeerEcn::Classic) => {}
-            (Ecn::Off, _) => wrong("peer_ecn", "has a meaning only where ecn is on".into()),
+            (Ecn::Off, _) => wrong("peer_ecn", "has no effect with ecn = \"off\"".into()),
             (asked, peer) => {
-                wrong("peer_ecn", format!("\"{}\" has no answer to ecn = \"{}\"", peer.word(), asked.word()));
+                wrong("peer_ecn", format!("\"{}\" cannot answer ecn = \"{}\"", peer.word(), asked.word()));
             }
         }
         self.check_conex(&mut problems);
@@ -969,30 +982,33 @@ impl Profile {
     fn check_conex(&self, problems: &mut Vec<Problem>) {
         if self.ecn.is_re_ecn() && !self.is_conex_over_ipv4() {
             let why = format!(
-                "\"{}\" is for a sender that says what it hears by the codes of IPv4: add conex = {{ unit = \"packets\", credit = \
-                 \"first-and-third\" }}; nearest: \"accurate\"",
+                "\"{}\" is for a sender that reports congestion in the codes of IPv4: add conex = {{ unit = \
+                 \"packets\", credit = \"first-and-third\" }}; nearest: \"accurate\"",
                 self.ecn.word()
             );
             problems.push(("ecn", why));
         }
         let Some(conex) = &self.conex else { return };
         if self.ecn == Ecn::Gateway {
-            let why = "\"gateway\" is for a sender that says nothing of congestion: the gateway does, on outer headers; leave conex out";
+            let why = "\"gateway\" is for a sender without ConEx: the gateway reports on outer headers; \
+                       leave conex out";
             problems.push(("ecn", why.into()));
         }
         if self.ecn == Ecn::Off && conex.report == Reports::LossAndEcn {
             problems.push((
                 "conex.report",
-                "marks do not come back with ecn = \"off\"; nearest: report = \"loss\", or ecn = \"accurate\" where a queue marks".into(),
+                "marks do not return with ecn = \"off\"; nearest: report = \"loss\", or ecn = \"accurate\" \
+                 if a queue marks"
+                    .into(),
             ));
         }
         if self.ecn == Ecn::Off && conex.cheat == Cheat::HideMarks {
-            problems.push(("conex.cheat", "hide-marks: with ecn = \"off\" there are none to hide".into()));
+            problems.push(("conex.cheat", "hide-marks has no effect with ecn = \"off\"".into()));
         }
         if conex.undo_spurious && !self.sack {
             problems.push((
                 "conex.undo_spurious",
-                "needs sack = true: only then duplicates are reported (RFC 2883)".into(),
+                "needs sack = true, which reports duplicates (RFC 2883)".into(),
             ));
         }
         if self.ecn.is_re_ecn() && self.ecn_on_control {
@@ -1001,14 +1017,16 @@ impl Profile {
         } else if self.is_conex_over_ipv4() && self.ecn_on_control && self.ect == Ect::One {
             problems.push((
                 "ect",
-                "with ecn_on_control pure ACKs would be ECT(1) without RE, which says Re-Echo; nearest: ect = \"0\", or conex.encoding = \"ipv6\""
+                "with ecn_on_control pure ACKs would be ECT(1) without RE, which means Re-Echo; nearest: ect \
+                 = \"0\", or conex.encoding = \"ipv6\""
                     .into(),
             ));
         }
     }
 
-    /// The bits of the IP header of a segment of the handshake, whose sender asks for or has settled on `mode`: with re-ECN FNE, also where
-    /// the other end knows RFC 3168 alone (draft-briscoe-conex-re-ecn-tcp-04 section 6.1.6); else the field of what is no new data.
+    /// The IP header bits of a handshake segment, for a sender with the ECN mode `mode`. With re-ECN it is
+    /// FNE, also if the other end has only RFC 3168 (draft-briscoe-conex-re-ecn-tcp-04 section 6.1.6).
+    /// Otherwise it is the field of control packets.
     pub(crate) fn opening_bits(&self, mode: Ecn) -> u8 {
         if self.ecn.is_re_ecn() && mode != Ecn::Off {
             return packet::bits_of(Signals::CREDIT).unwrap_or_default();
@@ -1021,8 +1039,8 @@ impl Profile {
         self.conex.is_some_and(|conex| conex.encoding == Encoding::Ipv4)
     }
 
-    /// When a timer set at `now` for `delay` goes off. A kernel rounds the delay up to whole ticks and counts from the tick
-    /// that began last, plus one so that none is early; above 63 ticks its wheel has slots of 8, above 504 of 64.
+    /// The expiry of a timer set at `now` for `delay`. A kernel rounds the delay up to whole ticks, and adds
+    /// one tick to the current one. Above 63 ticks its wheel has slots of 8, above 504 of 64.
     #[inline]
     pub fn due(&self, now: Time, delay: Duration) -> Time {
         if self.timer_tick == Duration::ZERO { now + delay } else { self.due_at_tick(now, delay) }
@@ -1045,7 +1063,7 @@ impl Profile {
         Time(end.saturating_mul(slot).saturating_mul(tick))
     }
 
-    /// Whether the send buffer has a size of its own, apart from `max_window`.
+    /// Whether the send buffer has a size separate from `max_window`.
     #[inline]
     pub fn is_buffer_bounded(&self) -> bool {
         self.send_buffer < UNBOUNDED
@@ -1100,13 +1118,17 @@ pub static TCP: Mechanism = Mechanism {
     room: Room::Stack,
     traits: Mechanism::PLAIN,
     title: "TCP of a group",
-    doc: "A stack profile, any line of which may be overridden, and a congestion control.",
+    example: r#"[groups.users.tcp]
+stack = "linux"
+congestion_control = "cubic"
+initial_window = "10 packets""#,
+    doc: "A TCP profile, whose options may be overridden, and a congestion control.",
     source: "docs/tcp.md",
     params: PARAMS,
     observables: crate::observables::OBSERVABLES,
     counters: &[],
     deviations: &[Deviation {
-        what: "save_metrics is off in linux3.2 too; Linux keeps route metrics unless an administrator says otherwise.",
-        why: "A connection must not depend on earlier ones unless a scenario asks for it.",
+        what: "save_metrics is off in linux3.2 too; Linux keeps route metrics by default.",
+        why: "Connections must not depend on earlier ones unless a scenario requests it.",
     }],
 };

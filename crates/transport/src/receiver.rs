@@ -19,7 +19,7 @@ const AT_ONCE: u32 = 3;
 /// Segments that Linux acknowledges one by one from a congestion mark on.
 const AFTER_MARK: u32 = 2;
 
-/// The most islands that a receiver keeps room for when it begins anew.
+/// Maximum capacity for islands that a reused receiver keeps.
 const KEPT: usize = 16;
 
 /// Received out of order: `[from, to)`.
@@ -31,10 +31,10 @@ struct Island {
     touched: u32,
 }
 
-/// Marks that arrived and what was told of them.
+/// Received marks and their feedback.
 #[derive(Clone, Copy, Debug)]
 struct Marks {
-    /// What the handshake settled on.
+    /// The negotiated mode.
     mode: Ecn,
     /// Marks are counted: there are some, and it does not hide them.
     watched: bool,
@@ -44,7 +44,7 @@ struct Marks {
     settled: bool,
     /// The ECN field of what it sends.
     field: Field,
-    /// Classic: congestion is told until the sender says that it has reduced (RFC 3168 section 6.1.3).
+    /// Classic: ECE is set until the sender confirms its reduction (RFC 3168 section 6.1.3).
     latched: bool,
     /// Accurate: the counter r.cep, modulo 8 (RFC 9768 section 3.2.1).
     counter: u8,
@@ -77,7 +77,7 @@ pub struct Receiver {
     arrivals: u32,
     /// Last.ACK.sent.
     last_ack: u64,
-    /// What came a second time, to be reported once (RFC 2883); empty: nothing.
+    /// A duplicate range to report once (RFC 2883); empty: none.
     duplicate: (u64, u64),
     /// Out-of-order segments since `next` last moved.
     ahead_since: u32,
@@ -89,7 +89,7 @@ pub struct Receiver {
 /// How long an ACK is held back where that follows how far segments lie apart (Linux's `ato`).
 #[derive(Clone, Copy, Debug)]
 struct Spacing {
-    /// At most.
+    /// Maximum delay.
     most: Duration,
     /// Zero before the first segment.
     current: Duration,
@@ -317,7 +317,7 @@ impl Receiver {
         match m.mode {
             Ecn::Off | Ecn::Gateway => false,
             Ecn::Classic => {
-                // The reduction that is told may be for earlier marks than this packet's own.
+                // CWR may answer earlier marks than that of this packet.
                 let reduced = packet.is(flags::CWR);
                 let first = marked && (reduced || !m.latched);
                 m.latched = marked || (m.latched && !reduced);
@@ -371,7 +371,7 @@ impl Receiver {
         self.ahead[at] = Island { from: from.min(first.from), to: to.max(last.to), touched };
     }
 
-    /// What the handshake settled on for congestion marks.
+    /// The negotiated ECN mode.
     pub fn ecn(&self) -> Ecn {
         self.marks.mode
     }

@@ -78,8 +78,9 @@ impl RttEstimator {
         self.least = self.least.min(rtt);
     }
 
-    /// Linux: the deviation that counts is the largest of a round trip, at least the floor; it rises at once and falls by
-    /// a quarter a round trip. A sample below the mean by more than the deviation moves it eight times less.
+    /// Linux: the deviation is the maximum of a round trip, at least the floor. It rises immediately and
+    /// falls by a quarter per round trip. A sample below the mean by more than the deviation counts one
+    /// eighth.
     fn sample_linux(&mut self, rtt: Duration, una: u64, next: u64, profile: &Profile) {
         let (r, floor) = (rtt.0 as i64, profile.min_rto.0 as i64);
         let Some(srtt) = &mut self.smoothed else {
@@ -248,7 +249,7 @@ impl Timed {
         }
     }
 
-    /// What the segment took, if this acknowledgement is its own.
+    /// The round-trip time of the timed segment, if this ACK is for it.
     #[inline]
     pub fn end(&mut self, ack: u64, now: Time) -> Option<Duration> {
         (ack >= self.end).then(|| now.since(std::mem::replace(self, Timed::NONE).sent))

@@ -1,8 +1,8 @@
-//! A sending end driven from outside, packet by packet, so that scripts of packet tests can be replayed: whoever calls is the
-//! application and the other end.
+//! A sender driven packet by packet, to replay scripts of packet tests. The caller is the application and the
+//! other end.
 //!
-//! A timer that is due before a call goes off first, at its own time. Sequence numbers are offsets into the stream, as
-//! everywhere; SYN takes none.
+//! A timer due before a call fires first, at its own time. Sequence numbers are offsets into the stream; SYN
+//! takes none.
 
 use std::collections::BTreeMap;
 
@@ -86,7 +86,7 @@ impl Scripted {
         &self.profile
     }
 
-    /// What is in the network and what is believed of it, segments.
+    /// Segments in flight, lost and retransmitted, in the sender's estimate.
     pub fn tally(&self) -> Tally {
         self.sender.tally(&self.profile)
     }
@@ -99,7 +99,7 @@ impl Scripted {
     /// Opens: SYN.
     pub fn open(&mut self, now: Time) -> Result<Sent, String> {
         if self.sender.life() != Life::Idle {
-            return Err("it was opened before".into());
+            return Err("already open".into());
         }
         self.at(now, |s, out| s.sender.open(now, &s.profile, out))
     }
@@ -124,17 +124,13 @@ impl Scripted {
     /// An ACK arrives; the first after [`Scripted::open`] is the SYN-ACK.
     pub fn ack(&mut self, ack: &Ack, now: Time) -> Result<Sent, String> {
         if self.sender.life() == Life::Idle {
-            return Err("nothing was sent that could be acknowledged: open comes first".into());
+            return Err("no data was sent yet; call open first".into());
         }
         if self.sender.life() == Life::Opening && ack.ack != 0 {
-            return Err("the first ACK is the SYN-ACK, of no data yet: ack = 0".into());
+            return Err("the first ACK is the SYN-ACK, without data: ack = 0".into());
         }
         if ack.sack.len() > options::BLOCKS {
-            return Err(format!(
-                "sack: an ACK has room for {} blocks, not {}",
-                options::BLOCKS,
-                ack.sack.len()
-            ));
+            return Err(format!("sack: at most {} blocks, not {}", options::BLOCKS, ack.sack.len()));
         }
         if let Some(ace) = ack.ace.filter(|ace| *ace > 7) {
             return Err(format!("ace: three bits, 0 to 7, not {ace}"));
@@ -144,9 +140,9 @@ impl Scripted {
             s.sender.answered(ack.ack);
             let high = s.sender.numbers().1;
             if ack.ack > high {
-                wrong = Some(format!("ack: {} bytes cannot be acknowledged, {high} were sent", ack.ack));
+                wrong = Some(format!("ack: {} exceeds the {high} bytes sent", ack.ack));
             } else if let Some((from, to)) = ack.sack.iter().find(|(from, to)| from >= to || *to > high) {
-                wrong = Some(format!("sack: {from} to {to} is no range of the {high} bytes that were sent"));
+                wrong = Some(format!("sack: {from} to {to} is not a range of the {high} bytes sent"));
             } else if s.sender.life() == Life::Opening {
                 s.open_up(ack, now, out);
             } else {
@@ -212,7 +208,7 @@ impl Scripted {
         self.sent.range(self.una..ack.ack).next().map_or(self.echoed, |(_, (sent, _))| *sent)
     }
 
-    /// What an ACK newly covers shows how long it took.
+    /// Round-trip samples from newly acknowledged data.
     fn see(&mut self, ack: &Ack, now: Time) {
         let ranges = std::iter::once((self.una, ack.ack)).chain(ack.sack.iter().copied());
         for (from, to) in ranges.filter(|(from, to)| from < to) {
@@ -227,10 +223,14 @@ impl Scripted {
         self.una = self.una.max(ack.ack);
     }
 
-    /// What is due before `now`, and then `call`.
+    /// Fires timers due before `now`, then runs `call`.
     fn at(&mut self, now: Time, call: impl FnOnce(&mut Scripted, &mut Vec<Segment>)) -> Result<Sent, String> {
         if now < self.now {
-            return Err(format!("time runs forward: {} s is before {} s", now.seconds(), self.now.seconds()));
+            return Err(format!(
+                "time must not decrease: {} s is before {} s",
+                now.seconds(),
+                self.now.seconds()
+            ));
         }
         let (mut out, mut sent) = (Vec::new(), Sent::new());
         while self.sender.deadline() < now {

@@ -128,39 +128,6 @@ PATHS = {
 }
 """Last segment of a swept path -> its name."""
 
-KINDS = {
-    "droptail": "drop-tail",
-    "codel": "CoDel",
-    "fq-codel": "FQ-CoDel",
-    "pie": "PIE",
-    "red": "RED",
-    "rem": "REM",
-    "csfq": "CSFQ",
-    "activity-aqm": "activity AQM",
-    "virtual-queue": "virtual queue",
-    "drr": "DRR",
-    "sfq": "SFQ",
-    "htb": "HTB",
-    "tbf": "TBF",
-    "fifo": "FIFO",
-    "medf": "MEDF",
-    "strict": "strict priority",
-    "newreno": "NewReno",
-    "cubic": "CUBIC",
-    "vegas": "Vegas",
-    "illinois": "Illinois",
-    "compound": "Compound",
-    "ledbat": "LEDBAT",
-    "dctcp": "DCTCP",
-    "multcp": "MulTCP",
-    "wtp": "willingness to pay",
-    "constant": "constant window",
-    "bulk": "bulk TCP",
-    "cbr": "CBR",
-    "poisson": "Poisson",
-}
-"""Kinds of mechanisms as papers write them."""
-
 UNITS: dict[str, tuple[str, float]] = {
     **{f"{p}bit/s": ("bit/s", f) for p, f in (("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12))},
     **{f"{p}B/s": ("bit/s", 8 * f) for p, f in (("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9))},
@@ -242,6 +209,16 @@ def _units() -> dict[str, str]:
         elif last == "REASON":
             found[str(metric["name"]).split(".")[-2]] = str(metric.get("unit") or "")
     return found
+
+
+@lru_cache(maxsize=1)
+def _kinds() -> dict[str, str]:
+    """Kind of a mechanism -> its short name: the abbreviation that its title ends with, else the title."""
+    from ..run.mechanism import schema
+
+    rooms = ("queue", "scheduler", "congestion-control", "traffic")
+    tables = [table for table in schema()["mechanisms"] if table["room"] in rooms]
+    return {t["kind"]: t["title"].rstrip(")").rpartition("(")[2] for t in tables}
 
 
 _SUFFIX = re.compile(r"_(bps|s|packets|bytes)(?=_|$)")
@@ -357,7 +334,7 @@ def value(given: Label) -> str:
             return _tree(json.loads(given))
         except ValueError:
             return given
-    return KINDS.get(given, given)
+    return _kinds().get(given, given)
 
 
 def _tree(tree: Any) -> str:

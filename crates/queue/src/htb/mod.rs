@@ -1,19 +1,13 @@
-//! Hierarchical token bucket: a tree of classes, each with a rate of its own and a ceiling, that lend each other what they do
-//! not use (`net/sched/sch_htb.c` of Linux 3.2 and tc-htb(8), by their behaviour; M. Devera, "HTB Linux queuing discipline
-//! manual", 2002).
+//! Hierarchical token bucket (`net/sched/sch_htb.c` of Linux 3.2 by its behaviour; tc-htb(8); M. Devera's
+//! manual of 2002): a tree of classes that lend each other unused rate.
 //!
-//! A leaf whose own bucket is not empty may send. One whose own bucket is empty, but not that of its ceiling, may borrow: it
-//! hangs below its parent and is served when the parent may send, or the parent's parent. Each level is a round in which
-//! leaves take turns by quantum, a round for each priority; lower levels go first, and on a level smaller priorities. What is
-//! sent is charged to the leaf's ceiling and to all its ancestors, and to the rate of the class that lent and of those above.
-//! A class sends while its bucket is not below zero, so it may overdraw by one packet. Tokens are paid for what the wire needs:
-//! the packet and `overhead`, at least `mpu`; quanta, limits and counts are in the packet's own bytes.
+//! A leaf sends with its own tokens. When these are used up, it borrows from an ancestor until its ceiling's
+//! bucket is empty. Each level has a round per priority; lower levels and smaller priorities go first. A
+//! packet is charged to the leaf's ceiling, to the lender's rate and to all classes above. A bucket may
+//! overdraw by one packet.
 //!
-//! A class can be changed while packets wait (`tc class change`): its tokens stay, its ceiling's too, and nothing is dropped. A
-//! leaf takes its turns at another priority when it has been empty.
-//!
-//! Not here: cells of ATM (`linklayer`), hysteresis (off in 3.2 too), the direct queue of packets without a class, filters,
-//! classes that come and go, rules in leaves except drop-tail, SFQ, CoDel and FQ-CoDel.
+//! A changed class keeps tokens and backlog (`tc class change`). Not modelled: `linklayer`, hysteresis (off
+//! in 3.2), the direct queue, filters, classes that come and go.
 
 mod params;
 mod rounds;
@@ -48,10 +42,10 @@ const TABLE_MTU: u32 = 1600;
 const HZ: f64 = 1e9;
 /// Between these the kernel keeps a quantum that follows from `r2q`, bytes.
 const QUANTA: (f64, f64) = (1000.0, 200_000.0);
-/// Packets that a leaf holds where nobody says: the length of a device's queue.
+/// Default limit of a leaf in packets: the length of a device's queue.
 pub const LIMIT: f64 = 1000.0;
 
-/// What a class may do (`htb_class_mode`).
+/// Sending mode of a class (`htb_class_mode`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Nothing: its ceiling's bucket is below zero.
@@ -84,7 +78,7 @@ struct Class {
     rounds: u32,
     /// Where its counts are; `NONE` where it has counted nothing yet.
     counts: u32,
-    /// Priorities on which it, or somebody below it, has something to send (`prio_activity`).
+    /// Priorities with a backlog in this class or below (`prio_activity`).
     active: u8,
     mode: Mode,
     tokens: i128,
@@ -102,13 +96,13 @@ struct Class {
     mpu: u32,
 }
 
-/// What holds the packets of a class: made when the first of them comes, for not all come by every copy of a link.
+/// A leaf's queue, created with its first packet: not every copy of a link carries every class.
 #[derive(Clone, Debug)]
 struct Leaf<Q> {
     class: u32,
     priority: usize,
     quantum: i64,
-    /// What is left of its turn, by level.
+    /// Deficit of its turn, by level.
     deficit: [i64; LEVELS],
     /// Its queue.
     queue: Q,
@@ -147,7 +141,7 @@ pub struct Htb<Q> {
     /// By class; `NONE` for those that have no leaf, or none yet.
     leaf_of: Vec<u32>,
     leaves: Vec<Leaf<Q>>,
-    /// By queue: its class, which is nobody's parent.
+    /// Leaf class of each queue.
     queues: Vec<u32>,
     /// First one of each level, then one of each class that has others below it.
     rounds: Vec<Rounds>,
@@ -171,7 +165,7 @@ pub struct Htb<Q> {
     counts: Vec<NodeCounts>,
 }
 
-/// What a bucket of a class charges for a packet at this rate.
+/// The cost of a packet in a bucket with this rate.
 fn price(a: Arithmetic, rate: Rate, mpu: u32) -> Price {
     match a {
         Arithmetic::Real => Price::new(a, rate, TABLE_MTU),
@@ -277,7 +271,7 @@ impl<Q: Nested<Params = LeafParams>> Htb<Q> {
         }
     }
 
-    /// The leaf of class `n`, which is nobody's parent.
+    /// The leaf's index of class `n`.
     #[inline]
     fn leaf(&mut self, n: u32) -> usize {
         match self.leaf_of[n as usize] {
@@ -321,7 +315,7 @@ impl<Q: Nested<Params = LeafParams>> Htb<Q> {
         self.leaf_of.iter().filter_map(|leaf| self.leaves.get(*leaf as usize))
     }
 
-    /// The hash key of a flow that `keys` does not know: its index where nobody has said.
+    /// The hash key of a flow that `keys` lacks; by default the flow's index.
     fn key_of_newcomer(&self, flow: u32) -> u32 {
         self.newcomers.get(flow as usize - self.keys.len()).copied().unwrap_or(flow)
     }
@@ -393,8 +387,8 @@ impl<Q: Nested<Params = LeafParams>> Htb<Q> {
         Some((item, mark))
     }
 
-    /// The leaf whose turn it is (`htb_lookup_leaf`): down from the round of the level through the borrowers. A round at its
-    /// end starts anew and hands the turn of the round above on.
+    /// The leaf at turn (`htb_lookup_leaf`), found from the level's round down through the borrowers. A round
+    /// that ends restarts and advances the round above.
     fn turn(&mut self, level: usize, priority: usize) -> Option<u32> {
         let mut path = [level; LEVELS + 1];
         let mut at = 0;
@@ -495,7 +489,7 @@ impl<Q: Nested<Params = LeafParams>> Htb<Q> {
                     let mut news = mask;
                     self.on_each(mask, |all, p| {
                         let round = &mut all[rounds][p];
-                        // Where somebody borrows already, all above know it.
+                        // With another borrower present, the ancestors are active already.
                         if !round.members.is_empty() {
                             news &= !(1 << p);
                         }
@@ -605,7 +599,7 @@ impl<Q: Nested<Params = LeafParams>> Htb<Q> {
         }
     }
 
-    /// Deletes leaf `n` and makes it anew: what waits goes to `dropped`, buckets are full.
+    /// Recreates leaf `n`: its backlog goes to `dropped`, its buckets are full.
     fn renew(&mut self, n: u32, clock: i128, dropped: &mut Vec<Dropped>) {
         let leaf = self.leaf(n);
         let before = dropped.len();
@@ -728,7 +722,7 @@ impl<Q: Nested<Params = LeafParams>> Schedule for Htb<Q> {
         self.next
     }
 
-    /// What waits is a leaf's alone.
+    /// Only leaves have a backlog.
     fn observe(&self, node: Option<usize>, name: &str, now: Time) -> Option<f64> {
         let n = node?;
         let node = &self.classes[n];

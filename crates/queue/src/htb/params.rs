@@ -1,4 +1,4 @@
-//! What a tree is made of, and how it is decoded.
+//! The parameters of a tree and their decoder.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub fn default_quantum(rate: Rate, r2q: f64) -> f64 {
 pub struct LeafParams {
     /// How much may wait.
     pub limit: Limit,
-    /// Who goes next, and who is dropped.
+    /// Scheduler and rule.
     pub discipline: Discipline,
 }
 
@@ -49,11 +49,11 @@ pub enum Discipline {
 /// A class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassParams {
-    /// The class it borrows from, an index; absent: nobody.
+    /// Index of the class it borrows from, if any.
     pub parent: Option<usize>,
-    /// What it may always send.
+    /// Guaranteed rate.
     pub rate: Rate,
-    /// What it may send with others' help.
+    /// Maximum rate with borrowed tokens.
     pub ceil: Rate,
     /// Depth of the rate's bucket, bytes.
     pub burst: u64,
@@ -65,7 +65,7 @@ pub struct ClassParams {
     pub quantum: i64,
     /// Bytes of a packet that the wire adds; they cost tokens.
     pub overhead: u32,
-    /// A packet costs the tokens of so many bytes at least.
+    /// Minimum cost of a packet in bytes.
     pub mpu: u32,
     /// Its queue; of leaves.
     pub leaf: LeafParams,
@@ -106,7 +106,7 @@ impl Params {
         let (tables, r2q) = (&given.classes.0, given.r2q);
         let names: Vec<&str> = tables.keys().map(String::as_str).collect();
         let classes = tables.values().map(|table| Arc::new(class(table, &names, r2q, 1.0))).collect();
-        // A traffic class that does not cross this link has no leaf; nobody will ask for it.
+        // A traffic class that does not cross this link needs no leaf.
         let place = |name: &String| names.iter().position(|n| n == name);
         let leaves = queues.iter().map(place).collect();
         Ok(Params { arithmetic: given.arithmetic, r2q, classes, leaves })
@@ -262,7 +262,7 @@ fn strays(leaf: &Leaf) -> impl Iterator<Item = (&'static str, String)> {
     given.into_iter().filter(stray).map(move |(key, _, kinds)| (key, words(kinds)))
 }
 
-/// What is wrong with a tree.
+/// Errors in a tree.
 pub fn tree_problems(values: &Values) -> Vec<Problem> {
     let mut problems = Vec::new();
     let Given { per, classes: Tables(tables), each, .. } = Given::read(values);
@@ -270,16 +270,17 @@ pub fn tree_problems(values: &Values) -> Vec<Problem> {
     if by_class && tables.is_empty() {
         problems.push((
             Given::classes.name,
-            "is required: with per = \"class\" it says what each class gets".into(),
+            "is required: with per = \"class\" it gives the rate of each class".into(),
         ));
     }
     match (by_class, each) {
         (true, Some(_)) => {
-            let why = "is for per = \"user\" or \"flow\": traffic classes are in classes by name";
+            let why = "is for per = \"user\" or \"flow\"; with per = \"class\" write the classes in \
+                       `classes`";
             problems.push((Given::each.name, why.to_owned()));
         }
         (false, None) => {
-            let why = format!("is required: it says what each {} gets", per.word());
+            let why = format!("is required: it gives the rate of each {}", per.word());
             problems.push((Given::each.name, why));
         }
         _ => {}
@@ -303,7 +304,7 @@ pub fn tree_problems(values: &Values) -> Vec<Problem> {
             let leaf = (Class::leaf.name, table.leaf.is_some());
             for (key, given) in [(Class::prio.name, prio), (Class::quantum.name, quantum), leaf] {
                 if given {
-                    say(key, "is for leaves; this class has others below it".into());
+                    say(key, "is for leaves only; this class has child classes".into());
                 }
             }
         }
@@ -325,15 +326,15 @@ pub fn tree_problems(values: &Values) -> Vec<Problem> {
             up = table.parent.as_ref();
         }
         if above > tables.len() {
-            say("parent", "the classes above it go round in a circle".into());
+            say("parent", "its parents form a cycle".into());
         } else if above >= LEVELS {
-            say("parent", format!("{} levels are too many; there are {LEVELS}", above + 1));
+            say("parent", format!("{} levels are too many; at most {LEVELS} are allowed", above + 1));
         }
     }
     if !by_class && each.is_some() {
         let used = each.and_then(|each| each.parent.as_deref());
         for name in leaves.iter().filter(|n| Some(**n) != used) {
-            let why = format!("{name}: neither a class nor each has it as its parent");
+            let why = format!("{name}: no class has it as its parent, and neither has each");
             problems.push((Given::classes.name, why));
         }
     }

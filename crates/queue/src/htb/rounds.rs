@@ -1,4 +1,4 @@
-//! Whose turn it is: sets of classes that take turns in the order of their numbers.
+//! Rounds: sets of classes that take turns in the order of their numbers.
 
 use evenflow_base::Heap;
 
@@ -54,7 +54,7 @@ impl Numbers {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Round {
     pub(super) members: Numbers,
-    /// Whose turn it is; absent: the first's, after one on the round above has passed.
+    /// The class at turn. Absent: the first one, after the round above has advanced.
     pub(super) turn: Option<u32>,
     /// The class that had the turn and left; the turn goes to the next of them.
     pub(super) left: Option<u32>,

@@ -560,7 +560,7 @@ fn each_mistake_is_told() {
     let chain: Vec<(&str, Values)> = (0..9)
         .map(|n| (names[n].as_str(), if n == 0 { plain() } else { with_parent(&names[n - 1]) }))
         .collect();
-    has(&given("class", &chain, None), "classes: c8.parent: 9 levels are too many; there are 8");
+    has(&given("class", &chain, None), "classes: c8.parent: 9 levels are too many; at most 8 are allowed");
 }
 
 // --- classes that change

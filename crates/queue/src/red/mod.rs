@@ -1,13 +1,12 @@
-//! RED, random early detection: drops or marks with a probability that grows with an average of the queue length, so
-//! that senders slow down before the buffer is full (Floyd and Jacobson, IEEE/ACM ToN 1993, here \[FJ93\]).
+//! RED, random early detection (Floyd and Jacobson, IEEE/ACM ToN 1993, \[FJ93\]): drops or marks with a
+//! probability that grows with the average queue length.
 //!
-//! Programs that are called RED differ in a dozen small ways, and results depend on them: the same average can mean
-//! rates of marking that differ by a factor of three. Each difference is a parameter of its own, a *setting*; the
-//! [`PRESETS`] `ns2`, `ns3`, `linux` and `floyd` set all of them, and any may be overridden. ECN: RFC 3168
-//! sections 5 and 7. Not here: adaptive RED (which moves `max_probability`), RED for several classes.
+//! Implementations of RED differ in a dozen details, and marking rates differ by up to a factor of three.
+//! Each difference is a parameter, a *setting*. The [`PRESETS`] `ns2`, `ns3`, `linux` and `floyd` give all of
+//! them. ECN follows RFC 3168 sections 5 and 7. Not modelled: adaptive RED.
 //!
-//! Set up: `max_threshold` two to three times `min_threshold`, `weight` so that the average follows over several round
-//! trips, `limit` well above `max_threshold`, so that the rule and not the buffer decides (\[FJ93\] section 6).
+//! Settings (\[FJ93\] section 6): `max_threshold` two to three times `min_threshold`, an average over several
+//! round trips, `limit` well above `max_threshold`.
 
 mod presets;
 
@@ -26,7 +25,8 @@ use crate::action::ACTION;
 use crate::rule::by_class;
 use crate::{Action, LinkFacts, Occupancy, Reason, Rule, Verdict};
 
-/// See [`crate::complete`]. What is drawn for each copy stays open, and so does what follows from it.
+/// See [`crate::complete`]. A parameter that is drawn for each copy stays open, and so do those derived from
+/// it.
 pub fn complete(values: &mut Values) {
     for name in SETTINGS {
         if let Some(value) = presets::value(values, name) {
@@ -87,7 +87,7 @@ words! {
 }
 
 words! {
-    /// What happens to the first packet after the average has crossed the lower threshold upwards.
+    /// Treatment of the first packet after the average has crossed the lower threshold upwards.
     pub enum Crossing {
         /// It passes, and counts as one since the last mark.
         ExemptCounted = "exempt-counted",
@@ -99,7 +99,7 @@ words! {
 }
 
 words! {
-    /// What a forced drop or mark does to the count.
+    /// Effect of a forced drop or mark on the count.
     pub enum AfterForced {
         /// It starts at 0 again.
         Restart = "restart",
@@ -158,7 +158,7 @@ words! {
     }
 }
 
-/// What a time without work does to the average.
+/// Effect of idle time on the average.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Idle {
     /// As if as many small packets as could have been sent, a whole number, had found an empty queue.
@@ -188,7 +188,7 @@ pub struct Params {
     pub gentle: bool,
     /// Queue length from which every packet is picked.
     pub mark_all_above: Option<f64>,
-    /// What becomes of picked packets.
+    /// The action on picked packets.
     pub action: Action,
     /// Above the top, ECN-capable packets are dropped too.
     pub hard_drop: bool,
@@ -256,15 +256,16 @@ fn binary_places(weight: f64) -> Option<u32> {
     (0..32).find(|k| weight == 1.0 / f64::from(1u32 << k))
 }
 
-/// The weight of ns-2's automatic rule (`q_weight_ = -1`, `REDQueue::initialize_params`): a time constant of ten round
-/// trips, each of three times the link's delay and at least 100 ms. `packets` a second fill the link.
+/// The weight of ns-2's automatic rule (`q_weight_ = -1`, `REDQueue::initialize_params`). Its time constant
+/// is ten round trips; a round trip is three times the link's delay, at least 100 ms. `packets` is the link's
+/// rate in packets per second.
 pub fn ns2_weight(packets: f64, delay: f64) -> f64 {
     let round_trip = (3.0 * (delay + 1.0 / packets)).max(0.1);
     1.0 - libm::exp(-1.0 / (10.0 * round_trip * packets))
 }
 
-/// The weight that `tc` finds (`tc_red_eval_ewma`): the largest power of one half that lets `burst` packets into an empty
-/// queue before the average is at `min` packets.
+/// The weight that `tc` computes (`tc_red_eval_ewma`): the largest power of 1/2 that accepts a burst of
+/// `burst` packets. From an empty queue, the burst brings the average to at most `min` packets.
 pub fn burst_weight(min: f64, burst: f64) -> Option<f64> {
     let wanted = burst + 1.0 - min;
     if wanted < 1.0 {
@@ -280,7 +281,7 @@ fn tc_weight(low: &Value, high: &Value, mean: f64) -> Option<f64> {
     burst_weight(min, ((2.0 * min + max) / 3.0).floor())
 }
 
-/// What is wrong with the thresholds that are there.
+/// Errors in the thresholds.
 pub fn threshold_problems(values: &Values) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
     let above = (Given::mark_all_above.name, values.raw(Given::mark_all_above));
@@ -336,14 +337,14 @@ impl Params {
             _ => packet.map(|t| ns2_weight(1.0 / t, link.delay.seconds())),
         });
         if weight.is_none() && problems.is_empty() {
-            problems.push(("weight", "must be given: the preset's rule finds none".into()));
+            problems.push(("weight", "is required: the preset's rule finds no value".into()));
         }
         let weight = weight.unwrap_or(1.0);
         let fixed = is_fixed(values, bytes, Some(weight));
         if fixed && !bytes {
             problems.push((
                 "arithmetic",
-                "\"fixed\" is Linux's, which measures bytes: give thresholds in bytes".into(),
+                "\"fixed\" measures bytes, as Linux does; give thresholds in bytes".into(),
             ));
         }
         if fixed && binary_places(weight).is_none() {
@@ -355,8 +356,7 @@ impl Params {
         let drawn = setting(values, Given::draw).unwrap_or(Drawn::PerPacket);
         let spread = setting(values, Given::spread).unwrap_or(Spread::Ns2);
         if drawn == Drawn::PerInterval && spread != Spread::Floyd {
-            problems
-                .push(("spread", "must be \"floyd\" where one number is drawn for a whole interval".into()));
+            problems.push(("spread", "must be \"floyd\" with draw = \"interval\"".into()));
         }
         let action = given.action;
         if action == Action::MarkEverything && given.hard_drop == Some(true) {
@@ -537,7 +537,8 @@ pub struct Red {
     classes: Option<Box<Classes>>,
 }
 
-/// The gaps between marks of each class, which are its own: with one count for all, a class of a high probability would use up those of the others.
+/// The gaps between marks, per class. With one count for all, a class of high probability would use up the
+/// gaps of the others.
 #[derive(Clone, Debug)]
 struct Classes {
     /// The class whose gap is in the rule's own fields.
@@ -769,76 +770,76 @@ params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Debug)]
     pub struct Given {
-        /// The program that is reproduced: a preset of all settings that are not given.
+        /// Implementation to reproduce: a preset for all settings that are not given.
         variant: Variant = Variant::TYPE, Text("ns2")
-            => source: "our choice: most published RED results are of ns-2";
-        /// What happens to a picked packet. `drop`: dropped. `mark`: marked if ECN-capable, else dropped.
-        /// `mark-everything`: marked if ECN-capable, else accepted (Linux: nodrop). `mark-re-ecn`: marked if
-        /// ECN-capable or a re-ECN credit (FNE), else dropped; only where credits are rate-limited
+            => source: "our choice: most published RED results use ns-2";
+        /// Action on a picked packet. `drop`: drop. `mark`: mark if ECN-capable, else drop.
+        /// `mark-everything`: mark if ECN-capable, else accept (Linux: nodrop). `mark-re-ecn`: mark if
+        /// ECN-capable or a re-ECN credit (FNE), else drop; use it only where credits are rate-limited
         /// (draft-briscoe-conex-re-ecn-tcp-04 section 5.3).
         action: Action = Param { default: Text("drop"), ..ACTION } => source: "Floyd and Jacobson 1993; RFC 3168 section 5 for \"mark\"";
-        /// Average queue length below which nothing is picked. Thresholds in bytes mean queue and average in
-        /// bytes.
-        min_threshold: Option<Value> = PacketsOrBytes, Absent("a third of max_threshold; without that, 5 packets (linux: of mean size, in bytes)"), Range::POSITIVE
+        /// Average queue length below which no packet is picked. With thresholds in bytes, queue and average
+        /// are in bytes.
+        min_threshold: Option<Value> = PacketsOrBytes, Absent("a third of max_threshold; if that is absent too, 5 \
+                                                               packets (linux: of mean size, in bytes)"), Range::POSITIVE
             => source: "Floyd, \"Discussions of setting parameters\", 1997: 5 packets";
-        /// Average queue length at which the probability is max_probability.
-        max_threshold: Option<Value> = PacketsOrBytes, Absent("three times min_threshold; without that, 15 packets (linux: of mean size, in bytes)"), Range::POSITIVE
+        /// Average queue length at which the probability reaches max_probability.
+        max_threshold: Option<Value> = PacketsOrBytes, Absent("three times min_threshold; if that is absent too, \
+                                                               15 packets (linux: of mean size, in bytes)"), Range::POSITIVE
             => source: "Floyd, \"Discussions of setting parameters\", 1997: three times min_threshold";
         /// Probability at max_threshold (ns-2: 1 / linterm_; ns-3: 1 / LInterm; tc: probability).
         max_probability: Option<f64> = Number, BY_VARIANT, PROBABILITY => source: VARIANTS;
-        /// The max_probability of each traffic class that crosses the link, all by one average. Each class has
-        /// gaps between marks of its own.
-        class_probability: Option<BTreeMap<String, f64>> = NumberPerClass, Absent("max_probability for all"), Range::between(0.0, 1.0)
+        /// max_probability of each traffic class that crosses the link, with one average for all. Each class
+        /// has its own gaps between marks.
+        class_probability: Option<BTreeMap<String, f64>> = NumberPerClass, Absent("max_probability, for every class"), Range::between(0.0, 1.0)
             => source: "Zhang et al. 2011 section V.B";
-        /// Weight of a new queue length in the average (w_q). The automatic rule of ns2 takes C = capacity /
-        /// mean_packet in packets a second and the link's delay.
+        /// Weight of a new queue length in the average (w_q). The automatic rule of ns2 uses C = capacity /
+        /// mean_packet in packets per second and the link's delay.
         weight: Option<f64> = Number, BY_VARIANT, PROBABILITY => source: VARIANTS;
-        /// Above max_threshold the probability grows further, to 1 at twice max_threshold, instead of jumping to
-        /// 1.
+        /// Let the probability grow from max_probability at max_threshold to 1 at twice max_threshold,
+        /// instead of jumping to 1.
         gentle: Option<bool> = Flag, BY_VARIANT => source: VARIANTS;
-        /// Queue length, not average, from which every packet is picked.
+        /// Current queue length from which every packet is picked.
         mark_all_above: Option<f64> = PacketsOrBytes, Absent("none"), Range::POSITIVE
             => source: "Siris et al., Computer Communications 2002, section 4: marking instead of dropping at the buffer's limit";
-        /// With action "mark": where the average picks every packet, ECN-capable packets are dropped too (RFC
-        /// 3168 section 7; ns-3: UseHardDrop; tc: harddrop).
+        /// With action "mark": drop ECN-capable packets too where the average is above its top (RFC 3168
+        /// section 7; ns-3: UseHardDrop; tc: harddrop).
         hard_drop: Option<bool> = Flag, BY_VARIANT => source: VARIANTS;
-        /// How gaps between picks are spread when the base probability is p: uniform between 1/p and 2/p (ns-2's
-        /// wait_), uniform between 1 and 1/p, or geometric with mean 1/p. At small p the share of packets picked
-        /// is 2p/3, 2p and p.
+        /// Gaps between picks at base probability p: uniform from 1/p to 2/p (ns-2's wait_), uniform from 1
+        /// to 1/p, or geometric with mean 1/p. For small p, the share of picked packets is 2p/3, 2p or p.
         spread: Option<Spread> = Spread::TYPE, BY_VARIANT => source: VARIANTS;
-        /// Draw a random number for each judged packet, or once for each gap between picks.
+        /// Draw a random number for each packet, or once for each gap between picks.
         draw: Option<Drawn> = Drawn::TYPE, BY_VARIANT => source: VARIANTS;
-        /// The first packet after the average has crossed min_threshold upwards: passes and counts, passes and
-        /// does not count, or is judged.
+        /// First packet after the average has crossed min_threshold upwards: passes and counts, passes
+        /// without counting, or is judged.
         crossing: Option<Crossing> = Crossing::TYPE, BY_VARIANT => source: VARIANTS;
-        /// What picking every packet does to the count: it starts again, it goes on, or the next packet that is
-        /// judged is the first after a crossing.
+        /// Effect of a forced pick on the count: restart, continue, or treat the next judged packet as the
+        /// first after a crossing.
         after_forced: Option<AfterForced> = AfterForced::TYPE, BY_VARIANT => source: VARIANTS;
-        /// A packet that finds the buffer full starts the count again.
+        /// Restart the count at a drop by a full buffer.
         limit_restarts: Option<bool> = Flag, BY_VARIANT => source: VARIANTS;
-        /// The average picks nothing while at most one packet (in bytes: one byte) waits.
+        /// Pick no packet by the average while at most one packet waits (in bytes: one byte).
         spare_short_queue: Option<bool> = Flag, BY_VARIANT => source: VARIANTS;
-        /// Large packets are likelier to be picked: not at all; by size over mean_packet after spreading, with a
-        /// count of bytes over mean_packet; by size over max_packet before spreading.
+        /// Scaling by packet size: none; size over mean_packet after spreading, with a count of bytes over
+        /// mean_packet; or size over max_packet before spreading.
         size_scaling: Option<Scaling> = Scaling::TYPE, BY_VARIANT => source: VARIANTS;
-        /// Typical packet size: for idle times, the automatic weight and size_scaling (ns-2: mean_pktsize_; tc:
+        /// Mean packet size for idle times, the automatic weight and size_scaling (ns-2: mean_pktsize_; tc:
         /// avpkt).
         mean_packet: Option<f64> = Bytes, BY_VARIANT, Range::PACKET_SIZE => source: VARIANTS;
-        /// Largest packet size, for size_scaling "maximum".
+        /// Maximum packet size, for size_scaling "maximum".
         max_packet: f64 = Bytes, Text("1500 B"), Range::PACKET_SIZE
             => source: "Floyd and Jacobson 1993, section 4 (MaximumPacketSize); 1500 B is an Ethernet frame's payload";
-        /// What time without work does to the average: as if packets of mean size had found an empty queue, a
-        /// whole number of them and the arriving one, or a fractional number instead of the arriving one; or
-        /// Linux's table of halvings.
+        /// Effect of idle time on the average. `whole` and `exact`: as if that number of packets of mean
+        /// size had found an empty queue. `table`: Linux's table of powers of 1/2.
         idle: Option<IdleRule> = IdleRule::TYPE, BY_VARIANT => source: VARIANTS;
         /// Divisor of the idle time.
         idle_factor: Option<f64> = Number, BY_VARIANT, Range::POSITIVE => source: VARIANTS;
-        /// Real numbers, or Linux's whole ones: bytes, and as many binary places for the average as the weight
-        /// asks for.
+        /// Real numbers, or Linux's fixed point: bytes, and as many binary places for the average as the
+        /// weight needs.
         arithmetic: Option<Arithmetic> = Arithmetic::TYPE, BY_VARIANT => source: VARIANTS;
-        /// The link capacity it assumes, for idle times and the automatic weight.
+        /// Assumed link capacity, for idle times and the automatic weight.
         capacity: Option<Rate> = Rate, Absent("the link's rate at the start"), Range::POSITIVE
-            => source: "ns-2 and ns-3: a rate that changes later changes nothing";
+            => source: "ns-2 and ns-3: a later change of the rate has no effect";
     }
 }
 
@@ -848,9 +849,15 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Queue,
     traits: Mechanism::PLAIN,
     title: "Random early detection (RED)",
-    doc: "Drops or marks an arriving packet with a probability that grows from 0 to max_probability while an exponential \
-          average of the queue length goes from min_threshold to max_threshold, and every packet above. The variants are \
-          presets of all settings below; any of them may be overridden.",
+    example: r#"[links.bottleneck.queue]
+kind = "red"
+limit = "100 packets"
+min_threshold = "20 packets"
+max_threshold = "60 packets"
+action = "drop""#,
+    doc: "Drops or marks arriving packets with a probability. It grows from 0 to max_probability while the \
+          average queue length grows from min_threshold to max_threshold. Above, every packet is picked. A \
+          variant is a preset of the settings below; each setting may be overridden.",
     source: "Floyd and Jacobson, IEEE/ACM ToN 1993; gentle: Floyd 2000; ECN: RFC 3168 sections 5 and 7",
     params: Given::PARAMS,
     observables: &[
@@ -859,45 +866,44 @@ pub static TABLE: Mechanism = Mechanism {
         Observable {
             name: "spread_probability",
             unit: "1",
-            doc: "Probability p_a with which the last packet was judged; with one draw per interval: whether it was picked.",
+            doc: "Probability p_a of the last packet. With draw = \"interval\": 1 if it was picked, else 0.",
         },
-        Observable { name: "count", unit: "packets", doc: "Packets since the last that was picked." },
+        Observable { name: "count", unit: "packets", doc: "Packets since the last pick." },
     ],
     counters: &[
         Counter { name: "limit", doc: "The queue was full." },
-        Counter {
-            name: "early",
-            doc: "The average was between the thresholds: picked with the computed probability.",
-        },
-        Counter { name: "forced", doc: "The average was at its top, or the queue at mark_all_above." },
+        Counter { name: "early", doc: "The average was between the thresholds; picked at random." },
+        Counter { name: "forced", doc: "The average was above its top, or the queue above mark_all_above." },
     ],
     deviations: &[
         Deviation {
-            what: "The queue is what waits; the packet in transmission does not count, and idle time begins when the \
-                   transmitter falls idle.",
-            why: "So it is in ns-2, ns-3 and Linux; Floyd and Jacobson do not say.",
+            what: "The queue length excludes the packet in transmission. Idle time starts when the \
+                   transmitter becomes idle.",
+            why: "ns-2, ns-3 and Linux do the same; Floyd and Jacobson do not define it.",
         },
         Deviation {
-            what: "A packet that finds the buffer full counts as `limit` even where the rule had picked it.",
-            why: "So it is in ns-2; ns-3 and Linux count it as picked. Nothing else depends on it.",
+            what: "A drop at a full buffer counts as `limit`, also if the rule had picked the packet.",
+            why: "ns-2 does the same; ns-3 and Linux count it as picked. Only these counters differ.",
         },
         Deviation {
-            what: "In ns2, adaptive RED and automatic thresholds are left out, queue and probability are in bytes only where \
-                   thresholds are, and use_mark_p_ is false.",
-            why: "ns-2.35 measures in bytes by default but takes thresholds in packets; with use_mark_p_ it drops ECN-capable \
-                  packets once the base probability exceeds mark_p_.",
+            what: "The preset ns2 lacks adaptive RED and automatic thresholds. Queue and probability are in \
+                   bytes only with thresholds in bytes, and use_mark_p_ is false.",
+            why: "ns-2.35 measures in bytes by default but takes thresholds in packets. With use_mark_p_ it \
+                  drops ECN-capable packets once the base probability exceeds mark_p_.",
         },
         Deviation {
-            what: "In ns3, capacity is the link's rate.",
-            why: "RedQueueDisc's LinkBandwidth is 1.5 Mbit/s unless set, whatever the device.",
+            what: "In the preset ns3, capacity is the link's rate.",
+            why: "LinkBandwidth of RedQueueDisc is 1.5 Mbit/s by default, whatever the device.",
         },
         Deviation {
-            what: "In linux, thresholds may be in packets and the weight any number; then arithmetic is real.",
-            why: "sch_red measures bytes and knows powers of two only; a scenario should run under every variant.",
+            what: "The preset linux accepts thresholds in packets and any weight; then arithmetic is real.",
+            why: "sch_red measures bytes and knows powers of two only. A scenario should run under every \
+                  variant.",
         },
         Deviation {
-            what: "In linux, idle_factor is 15.625.",
-            why: "tc makes the table in its own ticks of 64 ns, and since version 3.2 the kernel reads it by the microsecond.",
+            what: "In the preset linux, idle_factor is 15.625.",
+            why: "tc computes the table in ticks of 64 ns, and since 3.2 the kernel reads it in \
+                  microseconds.",
         },
     ],
 };

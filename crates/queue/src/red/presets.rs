@@ -6,7 +6,7 @@ use evenflow_base::schema::{Value, Values};
 use super::{Given, Spread, Variant};
 use crate::Action;
 
-/// What a preset says about a parameter.
+/// A preset's value for a setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Setting {
     /// A truth value.
@@ -46,7 +46,7 @@ impl Setting {
 /// The parameters on which presets differ, as fields that can be found by name too.
 macro_rules! settings {
     ($($name:ident),* $(,)?) => {
-        /// What a preset says about each of [`SETTINGS`].
+        /// A preset's value for each of [`SETTINGS`].
         #[derive(Clone, Copy, Debug, PartialEq)]
         #[expect(missing_docs, reason = "the parameters' own docs are in the table")]
         pub struct Settings {
@@ -91,13 +91,13 @@ settings! {
 pub struct Preset {
     /// Which one.
     pub variant: Variant,
-    /// What it reproduces.
+    /// The reproduced program.
     pub of: &'static str,
-    /// What it says about the parameters on which presets differ.
+    /// Values of the settings on which presets differ.
     pub settings: Settings,
 }
 
-const SCALED_IN_BYTES: &str = "mean where thresholds are in bytes, else none";
+const SCALED_IN_BYTES: &str = "mean with thresholds in bytes, else none";
 
 /// All of them.
 pub static PRESETS: [Preset; 4] = {
@@ -150,12 +150,12 @@ pub static PRESETS: [Preset; 4] = {
             of: "Linux 6, sch_red, configured by tc of iproute2 6",
             settings: Settings {
                 max_probability: Number(0.02),
-                weight: Rule("2^-k, the largest that spares a burst of (2 min + max) / 3"),
+                weight: Rule("largest 2^-k that accepts a burst of (2 min + max) / 3"),
                 mean_packet: Bytes(1000.0),
                 gentle: Flag(false),
                 hard_drop: Flag(false),
                 spread: Word("floyd"),
-                draw: Rule("interval where spread is floyd, else packet"),
+                draw: Rule("interval with spread floyd, else packet"),
                 crossing: Word("exempt"),
                 after_forced: Word("crossing"),
                 limit_restarts: Flag(false),
@@ -163,9 +163,7 @@ pub static PRESETS: [Preset; 4] = {
                 size_scaling: Word("none"),
                 idle: Word("table"),
                 idle_factor: Number(15.625),
-                arithmetic: Rule(
-                    "fixed where thresholds are in bytes and the weight is a power of 2, else real",
-                ),
+                arithmetic: Rule("fixed with thresholds in bytes and a weight of a power of 2, else real"),
             },
         },
         Preset {
@@ -183,7 +181,7 @@ pub static PRESETS: [Preset; 4] = {
                 after_forced: Word("restart"),
                 limit_restarts: Flag(false),
                 spare_short_queue: Flag(false),
-                size_scaling: Rule("maximum where thresholds are in bytes, else none"),
+                size_scaling: Rule("maximum with thresholds in bytes, else none"),
                 idle: Word("exact"),
                 idle_factor: Number(1.0),
                 arithmetic: Word("real"),

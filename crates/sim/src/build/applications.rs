@@ -1,4 +1,4 @@
-//! Applications: one for each user and kind of traffic that opens flows on the way.
+//! Applications: one for each user and kind of traffic that opens flows during a run.
 
 use evenflow_base::{Stream, Time, ip};
 use evenflow_scenario::model::{Arrivals as ArrivalsSpec, Group, Link, SchedulerPer, Share};
@@ -27,7 +27,7 @@ impl Builder<'_, '_> {
         let of = |share: &Share| {
             let group = &scenario.groups[share.group];
             let mut users = applications.iter().enumerate().filter(|(_, a)| a.group as usize == share.group);
-            // A user's applications stand side by side, in the order of his traffic.
+            // A user's applications are adjacent, in the order of its traffic.
             let kinds = group.traffic.iter().filter(|traffic| traffic.opens()).count() as u32;
             let before =
                 group.traffic[..share.traffic].iter().filter(|traffic| traffic.opens()).count() as u32;

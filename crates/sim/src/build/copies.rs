@@ -49,7 +49,7 @@ impl Copies {
             };
             for index in 0..count {
                 if stop.load(Ordering::Relaxed) {
-                    return copies; // nobody wants it any more
+                    return copies; // the run was stopped
                 }
                 let (owner, weight) = match per {
                     Per::Shared => (String::new(), 1.0),

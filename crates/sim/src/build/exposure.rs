@@ -9,7 +9,7 @@ fn settings(group: &Group) -> impl Iterator<Item = &Settings> {
     group.traffic.iter().filter_map(|traffic| traffic.tcp.as_ref()?.profile.conex.as_ref())
 }
 
-/// The books; none where nobody is a ConEx sender.
+/// The accounts of ConEx senders; `None` without any.
 pub(super) fn books(scenario: &Scenario) -> Option<Box<Conex>> {
     let any = |is: fn(&Settings) -> bool| scenario.groups.iter().flat_map(settings).any(is);
     let hosts = scenario.groups.iter().map(|group| group.users as usize).sum();

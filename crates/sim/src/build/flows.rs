@@ -15,7 +15,7 @@ use crate::network::{Datagrams, Endpoint, Flow, Hop, Host, Network};
 use crate::slots::Slots;
 use crate::tcp::{Tcp, TcpEnd};
 
-/// Whether connections of a user of `group` leave metrics to each other: they have profiles of their own then.
+/// Whether connections of a user of `group` share metrics; each user then has its own profiles.
 pub(super) fn saves_metrics(group: &Group) -> bool {
     group.traffic.iter().filter_map(|t| t.tcp.as_ref()).any(|tcp| tcp.profile.save_metrics)
 }
@@ -114,10 +114,7 @@ impl Builder<'_, '_> {
     }
 
     /// Adds the flow at `place`, whose packets take `route` and whose stack is `profile_index`.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "what a flow is made of is many things, gathered in one place"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "a flow is built from many parts in one place")]
     pub(super) fn add_flow(
         &self,
         net: &mut Network,
@@ -186,7 +183,7 @@ impl Builder<'_, '_> {
         net.flows.push(Flow { carries, ..flow });
     }
 
-    /// What all flows have; the one that is added next has this `route`.
+    /// The common part of all flows; the next flow added has this `route`.
     pub(super) fn flow(
         &self,
         net: &Network,

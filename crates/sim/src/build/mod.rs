@@ -30,7 +30,7 @@ use crate::slots::{Slots, flows_per_user};
 use crate::transfers::Transfers;
 use copies::{Copies, Copy, Place, Places, draw, stream};
 
-/// What a group's transfers are counted in; `None`: its traffic knows none.
+/// Counters of a group's transfers; `None`: its traffic has none.
 fn transfers(group: &Group) -> Option<Transfers> {
     group.traffic.iter().any(Traffic::opens).then(|| Transfers::new(group.users as usize))
 }
@@ -47,7 +47,7 @@ struct Builder<'a, 'b> {
     /// By flow: what trees tell flows apart by, made when the first copy of one wants it.
     flow_keys: OnceCell<Arc<[u32]>>,
     limit: Limit,
-    /// What ports and stages use so far.
+    /// Memory of ports and stages so far.
     usage: RefCell<Usage>,
     /// They use more than they may.
     over: Cell<bool>,
@@ -96,7 +96,7 @@ pub fn build<'a>(
 }
 
 impl Builder<'_, '_> {
-    /// Nobody wants the network any more: what is built need not be whole.
+    /// The run was stopped: the network may stay incomplete.
     fn is_stopped(&self) -> bool {
         #[cfg(test)]
         tests::LOOKS.set(tests::LOOKS.get() + 1);

@@ -1,4 +1,4 @@
-//! What a `[record]` section asks for.
+//! Probes of a `[record]` section.
 
 use evenflow_base::Time;
 use evenflow_queue::held::is_counter;
@@ -70,7 +70,7 @@ impl Builder<'_, '_> {
         probes
     }
 
-    /// Whose each place among flows is that there is from the start: group, user, number.
+    /// Owner of each place among the initial flows: group, user, number.
     fn whose(&self) -> Vec<[u32; 3]> {
         let mut all = Vec::new();
         for (g, group) in self.scenario.groups.iter().enumerate() {
@@ -191,7 +191,7 @@ impl Builder<'_, '_> {
     }
 }
 
-/// What a series reads of a port's queue, or of a node of its scheduler.
+/// The source of a series: a port's queue, or a node of its scheduler.
 fn queue_source(port: usize, node: Option<u32>, observable: &'static str) -> Source {
     if is_counter(observable) {
         Source::Count(port, node, observable)

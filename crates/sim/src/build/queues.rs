@@ -21,8 +21,8 @@ use crate::events::Lane;
 use crate::port::{Port, Select};
 
 impl Builder<'_, '_> {
-    /// All ports, the first of each link, and a lane for each link and direction; behind them that of the hosts, where some
-    /// group has processing.
+    /// All ports, the first of each link, and a lane for each link and direction. The hosts' lane is last, if
+    /// a group has processing.
     pub(super) fn ports(&self, links: &[Copies]) -> (Vec<Port>, Vec<usize>, Vec<Lane>) {
         let scenario = self.scenario;
         let mut ports = Vec::new();
@@ -85,7 +85,7 @@ impl Builder<'_, '_> {
         (Select::Queue(Arc::from(table)), weights)
     }
 
-    /// What a hash tells flows or users apart by: their names, so that nobody else decides on whom they meet.
+    /// Hash keys of flows or users. They follow from names, so that collisions do not depend on other flows.
     pub(super) fn keys(&self, per: SchedulerPer) -> Arc<[u32]> {
         let mut keys = Vec::new();
         for (g, group) in self.scenario.groups.iter().enumerate() {
@@ -159,10 +159,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "what decides on a queue is many things, gathered in one place"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "a queue is built from many parts in one place")]
     pub(super) fn queue(
         &self,
         direction: &Direction,
@@ -317,7 +314,8 @@ impl Builder<'_, '_> {
         Scheduler::build(spec.mechanism.kind, values, &served).expect("the scenario was checked")
     }
 
-    /// Whose the queues of a scheduler by user or flow are, in the order of their numbers: names, and numbers in their groups.
+    /// Owners of the queues of a scheduler by user or flow, in the order of their numbers: names, and numbers
+    /// in their groups.
     pub(super) fn owners(&self, link: usize, per: SchedulerPer) -> Vec<(String, usize)> {
         let mut owners = Vec::new();
         for (g, group) in self.scenario.groups.iter().enumerate() {

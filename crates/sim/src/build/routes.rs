@@ -61,8 +61,8 @@ impl Builder<'_, '_> {
         starts
     }
 
-    /// What a packet meets that the stage at hop number `from` of a path makes and sends `to` somewhere; `None`: it makes none,
-    /// or has no such place to send it to.
+    /// The route of a packet that the stage at hop number `from` of a path sends `to` somewhere. `None`: the
+    /// stage sends none, or has no such receiver.
     fn own_way(&self, group: &Group, place: Place, places: &Places, from: usize, to: To) -> Option<Vec<Hop>> {
         let hop = group.path[from];
         let Component::Stage(stage) = hop.component else { return None };
@@ -88,8 +88,8 @@ impl Builder<'_, '_> {
         Some(entries)
     }
 
-    /// What packets of the flow at `place` meet over some hops of its path, along it or back. A stage that does not act in that
-    /// direction is not among it.
+    /// The route of packets of the flow at `place` over some hops of its path, forward or backward. Stages
+    /// that do not act in that direction are left out.
     fn way(&self, group: &Group, place: Place, places: &Places, hops: Range<usize>, along: Way) -> Vec<Hop> {
         let entry = |hop: &PathHop| {
             let way = if hop.against { along.opposite() } else { along };
@@ -137,9 +137,9 @@ impl Builder<'_, '_> {
         (places.first_stage[stage] + copy) as u32
     }
 
-    /// Marks, on the way back, a port that hears from the one before it alone.
+    /// Marks ports on the reverse route whose only input is the port before.
     fn fold(&self, group: &Group, back: &mut [Hop], ports: &[Port]) {
-        // A packet that a stage makes would enter the last link on the way back by itself.
+        // A packet sent by a stage could enter the last reverse link alone.
         let sends = |hop: &PathHop| match hop.component {
             Component::Link(_) => false,
             Component::Stage(i) => self.scenario.stages[i].spec.mechanism.traits.sends,
@@ -158,7 +158,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Whether the last link on the way back to a user hears from one copy of one link alone.
+    /// Whether the last link on a user's reverse path has only one input, a copy of one link.
     pub(super) fn last_is_private(&self, group: &Group) -> bool {
         let mut links = group.path.iter().filter_map(|hop| match hop.component {
             Component::Link(i) => Some(i),
@@ -169,8 +169,8 @@ impl Builder<'_, '_> {
         per(last) == Per::User && per(before) != Per::Flow && before != last && links.all(|link| link != last)
     }
 
-    /// Whether the work of a port may be done before its time: nobody looks while the run goes on, and a packet is at the far end
-    /// later than it comes, so that what happens there at the same instant does not depend on it.
+    /// Whether a port may process packets before their time: no probe reads it during the run, and packets
+    /// take time to the far end. Events at the far end at the same instant then do not depend on it.
     fn may_fold(&self, port: &Port) -> bool {
         let record = &self.scenario.record;
         let watched = !(record.series.is_empty()
@@ -182,8 +182,8 @@ impl Builder<'_, '_> {
             && (takes_time(port) || (port.link.wire.delay > Duration::ZERO && !port.link.varies()))
     }
 
-    /// Whether a group's first link may be worked off at launch: nobody else enters it, it is FIFO, and nobody looks at
-    /// it while time has not come so far.
+    /// Whether a group's first link may process packets at launch: it is FIFO, has no other input, and no
+    /// probe reads it before that time.
     pub(super) fn folds(&self, group: &Group, first: Hop, ports: &[Port]) -> bool {
         let Hop::Port { index, .. } = first else { return false };
         let port = &ports[index as usize];

@@ -1,10 +1,10 @@
-//! Hosts of applications: what applications hear of, what they want, and the flows that they open on the way.
+//! Hosts of applications: events, calls, and the flows that they open during a run.
 //!
 //! ```text
 //! packet, timer or arrival --> connection --> news --> application --> calls --> connection --> packets
 //! ```
 //!
-//! Calls are carried out in their order; what follows from them is news, which the application hears when it has had its say.
+//! Calls run in their order. Resulting news reaches the application after its present call returns.
 
 use evenflow_base::{End, Packet, Time, ip};
 use evenflow_traffic::{Call, Datagram, Event, NoLevel};
@@ -45,7 +45,7 @@ impl Engine<'_> {
         }
     }
 
-    /// A shared process has an arrival: somebody opens a flow.
+    /// An arrival of a shared process: one of the users opens a flow.
     pub(super) fn shared_arrival(&mut self, process: u32, now: Time) {
         let arrivals = &mut self.net.arrivals[process as usize];
         let (share, user) = arrivals.process.whom();
@@ -230,8 +230,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Hands an end's connection what waits for room in its send buffer, as far as there is room; says whether all of it found
-    /// some.
+    /// Writes waiting data of an end into its send buffer, as far as it fits. Returns whether all of it fits.
     fn write_waiting(&mut self, flow: u32, end: End, now: Time) -> bool {
         let waiting = self.live(flow).sides[end.index()].waiting;
         if end == End::Server {
@@ -268,7 +267,7 @@ impl Engine<'_> {
         }
     }
 
-    /// What is in the place of a flow that was opened on the way.
+    /// The slot of a flow that was opened during the run.
     fn live(&mut self, flow: u32) -> &mut Live {
         let place = self.net.slots.place(flow);
         &mut self.net.live[place]
@@ -389,8 +388,8 @@ impl Engine<'_> {
         }
     }
 
-    /// A packet of a flow that was opened on the way has left the network, or a call of its connection is finished. When it is
-    /// over and nothing of it is left, its place is free.
+    /// A packet of such a flow left the network, or a call of its connection ended. The slot is freed when
+    /// the flow is over and none of its packets is left.
     #[inline]
     pub(super) fn packet_gone(&mut self, flow: u32) {
         if self.net.slots.exit(flow) {

@@ -93,7 +93,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Opens a connection. What other flows of its user left goes to it.
+    /// Opens a connection, which takes over unreported congestion of the user's other flows.
     pub(super) fn open_connection(&mut self, flow: u32, index: u32, now: Time) {
         if self.net.conex.is_some() {
             self.collect_leftovers(self.net.flows[flow as usize].host);
@@ -102,7 +102,7 @@ impl Engine<'_> {
         self.invoke(How::Reset, flow, index, End::Client, now, |c, to| c.open(to));
     }
 
-    /// What earlier flows of its user left goes to an end that begins to send.
+    /// Gives unreported congestion of the user's earlier flows to an end that starts to send.
     pub(super) fn begin_exposed(&mut self, flow: u32, index: u32, end: End) {
         let sender = self.net.connections[index as usize].connection.outgoing(end);
         if let (Some(conex), Some(sender)) = (&mut self.net.conex, sender) {
@@ -260,7 +260,7 @@ impl Engine<'_> {
 
     /// An end of a flow sends a datagram of `size` bytes. `direction`: [`ip::BACKWARD`] or 0.
     #[inline(always)]
-    #[expect(clippy::too_many_arguments, reason = "what a datagram is")]
+    #[expect(clippy::too_many_arguments, reason = "the fields of a datagram")]
     pub(super) fn send_datagram(
         &mut self,
         flow: u32,
@@ -321,7 +321,7 @@ impl Engine<'_> {
         self.send_in_pieces(now, |engine| engine.send_segments(flow, info, index, header, now));
     }
 
-    /// What flows of a ConEx cheat do as they send: see [`crate::conex::Conex::share`].
+    /// The sharing of reports between the flows of a cheating user: see [`crate::conex::Conex::share`].
     #[cold]
     #[inline(never)]
     fn share_debts(&mut self, flow: u32, index: u32) {

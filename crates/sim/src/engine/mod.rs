@@ -1,10 +1,8 @@
-//! The event loop: what happens next, until the window ends.
+//! The event loop of a run.
 //!
-//! Endpoints send and receive in [`endpoints`]; packets move from link to link in [`route`] and cross each
-//! in [`path`]; what all act on is the [`Network`].
-//!
-//! Few things stand in line for the next event: one head per delay line, and one for timers, servers and
-//! probes together.
+//! Endpoints send and receive in [`endpoints`]. Packets move between links in [`route`] and cross each in
+//! [`path`]. All act on the [`Network`]. The queue of events is short: one head per delay line, and one for
+//! timers, servers and probes together.
 
 mod applications;
 mod endpoints;
@@ -51,13 +49,13 @@ enum Wake {
 /// Everything a run is made of.
 #[derive(Debug)]
 pub struct Engine<'a> {
-    /// Raised where nobody wants the run any more.
+    /// Set by the caller to stop the run.
     stop: &'a AtomicBool,
     /// Why the run ends before its time.
     halted: Option<RunError>,
     /// The run ends before the first event from here on.
     end: Time,
-    /// What it moves packets through.
+    /// The network.
     pub net: Network,
     /// Series, histograms, lists.
     pub probes: Probes,
@@ -79,7 +77,7 @@ pub struct Engine<'a> {
     options: Options,
     /// DSCPs of traffic classes.
     dscp: Vec<u8>,
-    /// What a link has dropped, until it is taken out of the network.
+    /// Packets that a link dropped, until they are removed from the network.
     gone: Vec<path::Gone>,
     staging: stages::Staging,
     created: u64,
@@ -89,9 +87,9 @@ pub struct Engine<'a> {
     window_open: bool,
     /// Of its memory.
     limit: Limit,
-    /// What applications have not heard yet: the number of each, and the news.
+    /// News not yet delivered: application and event.
     news: Vec<(u32, Event)>,
-    /// What an application wants.
+    /// Calls of an application.
     calls: Vec<Call>,
     /// Notices of a connection for its application.
     notices: Vec<Notice>,
@@ -213,7 +211,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// What makes memory grow: events, sent packets, values of series.
+    /// Work that makes memory grow: events, sent packets, values of series.
     fn work(&self) -> u64 {
         self.events + self.created + self.taken
     }
@@ -230,7 +228,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// What the run uses of memory.
+    /// Memory of the run.
     pub fn usage(&self) -> Usage {
         let mut usage = self.net.usage();
         usage.record = self.probes.heap_bytes();
@@ -255,13 +253,12 @@ impl<'a> Engine<'a> {
         self.end = Time::ZERO;
     }
 
-    /// Whether somebody has raised the stop flag.
+    /// Whether the stop flag is set.
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Sends the outbox in pieces, so that a raised flag is heard between two of them. What is left then is
-    /// not sent.
+    /// Sends the outbox in pieces, and checks the stop flag between them.
     #[cold]
     #[inline(never)]
     fn send_in_pieces(&mut self, now: Time, mut send: impl FnMut(&mut Self)) {
@@ -271,7 +268,7 @@ impl<'a> Engine<'a> {
         }
         for piece in all.chunks(SEND_AT_ONCE) {
             if self.is_stopped() {
-                // What follows from packets that were not sent is no run.
+                // After unsent packets the run is invalid.
                 return self.halt(RunError::Interrupted);
             }
             if self.work() >= self.limit.next {

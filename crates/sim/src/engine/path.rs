@@ -1,4 +1,5 @@
-//! The way of a packet: from its host over links and stages to its end, by the short cut of a lazy FIFO or by events.
+//! The path of a packet: from its host over links and stages to its end, by the shortcut of a lazy FIFO or by
+//! events.
 
 use std::cmp::Reverse;
 
@@ -185,7 +186,7 @@ pub(super) struct Gone {
     at: Time,
 }
 
-/// What surrounds a link in a run.
+/// The surroundings of a link in a run.
 struct Around<'a> {
     port: u32,
     side: u32,

@@ -20,7 +20,7 @@ const DEEPEST: u32 = 200;
 /// In the stamp of a packet of a stage's own: it carries nothing.
 const EMPTY: u32 = u32::MAX;
 
-/// What packets of stages' own carry, by the place that is their stamp; places are used again.
+/// Contents of packets that stages send, by the index in their stamp. Indices are reused.
 #[derive(Debug, Default)]
 pub(super) struct Messages {
     places: Vec<Option<Message>>,
@@ -59,12 +59,12 @@ impl Messages {
     }
 }
 
-/// What stages have under way and want.
+/// State of stages between events.
 #[derive(Debug, Default)]
 pub(super) struct Staging {
-    /// What the stage that was called last has asked for.
+    /// Requests of the stage called last.
     acts: Vec<Act>,
-    /// What their own packets carry.
+    /// Contents of their packets.
     pub(super) messages: Messages,
     /// How many stages are at work for each other at this instant.
     depth: u32,
@@ -199,7 +199,7 @@ impl Engine<'_> {
             self.endless(index, now);
             acts.retain(|act| matches!(act, Act::Release(_)));
         }
-        // Before the rest, in the course of which the stage may be called again and set it anew.
+        // First of all, because later requests may call the stage again.
         for act in &acts {
             if let Act::Wake(at) = act {
                 self.wake_stage_at(index, *at);
@@ -228,7 +228,7 @@ impl Engine<'_> {
         self.advance_agenda(key);
     }
 
-    /// A stage's alarm goes off, unless it was set anew.
+    /// A stage's alarm fires, unless it was reset.
     pub(super) fn wake_stage(&mut self, index: u32, fired: Key, now: Time) {
         let slot = &mut self.net.stages[index as usize];
         if slot.wake != time_of(fired) {
@@ -256,7 +256,7 @@ impl Engine<'_> {
         self.halt(StageFault::Endless { stage: self.name_of(index).to_owned(), seconds: now.seconds() });
     }
 
-    /// A stage sends a packet of its own. Where there is no way to where it is meant to go, nothing is sent.
+    /// A stage sends a packet. Without a route to its receiver, nothing is sent.
     fn send_own(&mut self, index: u32, own: Own, now: Time) {
         let flow = own.along.slot;
         let info = self.net.flows[flow as usize];
@@ -329,7 +329,7 @@ impl Engine<'_> {
         self.staging.messages.take(packet.stamp)
     }
 
-    /// What a packet that a stage has made carries is lost with it.
+    /// Drops the contents of a packet that a stage sent.
     #[cold]
     pub(super) fn forget_message(&mut self, packet: &Packet) {
         self.staging.messages.take(packet.stamp);
@@ -347,7 +347,7 @@ impl Engine<'_> {
         if kept == under_way { Ok(()) } else { Err(Invariant::Messages { kept, under_way }) }
     }
 
-    /// What must be true of stages at the end of a run.
+    /// Invariants of stages at the end of a run.
     pub fn check_stages(&self) -> Result<(), RunError> {
         for (index, slot) in self.net.stages.iter().enumerate() {
             let (held, own) = (slot.held, slot.stage.held().len());

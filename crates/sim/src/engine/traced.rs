@@ -1,4 +1,4 @@
-//! What happens to packets of traced flows, as it happens.
+//! Records events of packets of traced flows.
 
 use evenflow_base::{Options, Packet, Reason, Time};
 

@@ -222,11 +222,11 @@ fn mistakes_are_named() {
     );
     assert_eq!(
         said(r#"rule = "tcp-rate", start = "500 s""#, ""),
-        "stages.police.start: 500 s is more than most, the 400 s that the bucket holds"
+        "stages.police.start: must not exceed most: 500 s is more than 400 s"
     );
     assert_eq!(
         said("", r#"rule = "strict""#),
-        "stages.audit.delay: is required beside rule = \"strict\": twice the longest round trip, for example \"600 ms\""
+        "stages.audit.delay: is required with rule = \"strict\": twice the longest round trip, for example \"600 ms\""
     );
     assert_eq!(
         said(r#"rate = "5 packets/s""#, ""),

@@ -225,7 +225,7 @@ fn tunnels_that_make_no_sense_are_refused() {
     assert_eq!(said("overhead = 36"), "stages.into.overhead: needs a unit, for example \"64 KiB\"");
     assert_eq!(
         said("overhead = \"gtp-u\", max_size = \"36 B\""),
-        "stages.into.max_size: is no more than the header itself, 36 B: nothing would fit"
+        "stages.into.max_size: must exceed the header, 36 B; no packet would fit"
     );
     assert_eq!(
         said("ecn = \"rfc6004\""),

@@ -32,6 +32,12 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Adaptation,
     traits: Mechanism::PLAIN,
     title: "Throughput of the last chunk, raised with the buffer",
+    example: r#"groups.users.traffic.kind = "has"
+groups.users.traffic.ladder = ["1 Mbit/s", "2.5 Mbit/s", "5 Mbit/s"]
+
+[groups.users.traffic.adaptation]
+kind = "aggressive-rate"
+aggressiveness = 0.2"#,
     doc: "The highest level within the throughput of the last chunk, or the harmonic mean of the last ones, times one and a share of the aggressiveness: the share of the \
           buffer that is filled.",
     source: "Ben Ameur et al. 2016, equation 5",

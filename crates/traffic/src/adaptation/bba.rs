@@ -36,6 +36,12 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Adaptation,
     traits: Mechanism::PLAIN,
     title: "Buffer-based adaptation BBA-0",
+    example: r#"groups.users.traffic.kind = "has"
+groups.users.traffic.ladder = ["1 Mbit/s", "2.5 Mbit/s", "5 Mbit/s"]
+
+[groups.users.traffic.adaptation]
+kind = "bba-0"
+reservoir = "10 s""#,
     doc: "A line from the lowest level at the end of the reservoir to the highest at the end of the cushion; the level changes when the \
           line passes the next one above or below.",
     source: "Huang et al. 2014, section 4 and algorithm 1",

@@ -32,6 +32,13 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Adaptation,
     traits: Mechanism::PLAIN,
     title: "BOLA: buffer occupancy with logarithmic utility",
+    example: r#"groups.users.traffic.kind = "has"
+groups.users.traffic.ladder = ["1 Mbit/s", "2.5 Mbit/s", "5 Mbit/s"]
+
+[groups.users.traffic.adaptation]
+kind = "bola"
+minimum_buffer = "10 s"
+target_buffer = "30 s""#,
     doc: "The level whose utility, weighed against what the buffer holds, is largest per bit: a trade of quality against the risk of \
           a stall that needs no throughput.",
     source: "Spiteri et al. 2016, equation 8, with V and γ p from two buffer levels as dash.js has them",

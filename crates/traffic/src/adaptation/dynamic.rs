@@ -37,6 +37,13 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Adaptation,
     traits: Mechanism::PLAIN,
     title: "BOLA, or throughput at low buffer",
+    example: r#"groups.users.traffic.kind = "has"
+groups.users.traffic.ladder = ["1 Mbit/s", "2.5 Mbit/s", "5 Mbit/s"]
+
+[groups.users.traffic.adaptation]
+kind = "dynamic"
+safety = 0.9
+stable_buffer = "12 s""#,
     doc: "Chooses by BOLA from the moment the buffer holds more than stable_buffer, until it holds no more than half of it; else \
           by the harmonic mean of the throughput, times a safety factor.",
     source: "Spiteri, Sitaraman and Sparacio 2018, section 4; dash.js, AbrController (dynamic strategy)",

@@ -53,7 +53,7 @@ impl Ladder {
         let mut problems: Vec<Problem> = Vec::new();
         let sound = |x: &f64| x.is_finite() && *x > 0.0;
         if levels.is_some_and(<[f64]>::is_empty) {
-            problems.push(("ladder", "has no level".into()));
+            problems.push(("ladder", "needs at least one level".into()));
         }
         if let Some(bad) = levels.unwrap_or_default().iter().find(|x| !sound(x)) {
             problems.push(("ladder", format!("a level must be more than 0 bit/s, one is {bad}")));

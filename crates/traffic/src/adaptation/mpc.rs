@@ -43,6 +43,12 @@ pub static MPC: Mechanism = Mechanism {
     room: Room::Adaptation,
     traits: Mechanism::PLAIN,
     title: "Model predictive control",
+    example: r#"groups.users.traffic.kind = "has"
+groups.users.traffic.ladder = ["1 Mbit/s", "2.5 Mbit/s", "5 Mbit/s"]
+
+[groups.users.traffic.adaptation]
+kind = "mpc"
+horizon = 5"#,
     doc: "Plans the levels of the next chunks at the harmonic mean of the throughput, for the most quality less switches and stalls, \
           and asks for the first of them.",
     source: "Yin et al. 2015, section 4 (\"MPC\")",
@@ -58,6 +64,12 @@ pub static ROBUST_MPC: Mechanism = Mechanism {
     room: Room::Adaptation,
     traits: Mechanism::PLAIN,
     title: "Robust model predictive control",
+    example: r#"groups.users.traffic.kind = "has"
+groups.users.traffic.ladder = ["1 Mbit/s", "2.5 Mbit/s", "5 Mbit/s"]
+
+[groups.users.traffic.adaptation]
+kind = "robust-mpc"
+horizon = 5"#,
     doc: "Like mpc, at the harmonic mean divided by one and the largest relative error that this mean had for the latest chunks.",
     source: "Yin et al. 2015, sections 4.3 and 7.1 (\"RobustMPC\")",
     params: Given::PARAMS,

@@ -26,6 +26,12 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Adaptation,
     traits: Mechanism::PLAIN,
     title: "Harmonic mean of the throughput",
+    example: r#"groups.users.traffic.kind = "has"
+groups.users.traffic.ladder = ["1 Mbit/s", "2.5 Mbit/s", "5 Mbit/s"]
+
+[groups.users.traffic.adaptation]
+kind = "rate"
+window = 5"#,
     doc: "The highest level within the harmonic mean of the latest throughputs; the lowest before the first.",
     source: "Jiang et al. 2012, section 4.2; Yin et al. 2015, section 7.1 (\"RB\")",
     params: Given::PARAMS,

@@ -1,9 +1,10 @@
-//! Compound TCP (Tan, Song, Zhang and Sridharan, "A compound TCP approach for high-speed and long distance networks",
-//! Infocom 2006; draft-sridharan-tcpm-ctcp-02): the window is NewReno's, driven by losses, plus one driven by the delay.
+//! Compound TCP: a loss window like NewReno's plus a delay window (Tan, Song, Zhang and Sridharan, "A
+//! compound TCP approach for high-speed and long distance networks", Infocom 2006.
+//! draft-sridharan-tcpm-ctcp-02).
 //!
-//! The delay window grows as win^k while few packets of the connection wait, gives up what waits beyond gamma, and is none
-//! where the window is small or the delay says nothing. It speaks packets: real numbers, or steps of whole packets where
-//! the stack counts whole segments.
+//! The delay window grows as win^k while few packets of the connection are queued, and shrinks with more than
+//! gamma. It is zero for small windows. Units are packets: real numbers, or whole packets on stacks that
+//! count whole segments.
 
 use evenflow_base::Duration;
 use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Range, Room, Values};
@@ -59,8 +60,8 @@ pub const GAMMA: (f64, f64) = (5.0, 30.0);
 /// lambda: weight of a new gamma.
 pub const LAMBDA: f64 = 0.25;
 
-/// The same in the whole packets of the module that ns-2's Linux agent has (Linux 2.6.18's): the power and what it is
-/// multiplied to are rounded down, and so is what is left.
+/// The step in whole packets, as in the module of ns-2's Linux agent (Linux 2.6.18). The power, its product
+/// and the result are rounded down.
 #[inline]
 pub fn whole_step(dwnd: f64, win: f64, diff: f64, gamma: f64, shape: &Shape) -> f64 {
     if diff < gamma {
@@ -167,7 +168,7 @@ impl Control for Compound {
             && win >= self.low_window
             && let Some(diff) = self.diff
         {
-            // What NewReno's part alone had queued: its share of the whole.
+            // The loss window's share of the queued packets.
             self.gamma = tuned(self.gamma, diff * loss_window / win, LAMBDA, GAMMA);
         }
         self.dwnd = match event.signal {
@@ -200,20 +201,20 @@ params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Debug)]
     pub struct Given {
-        /// Growth of the delay window per round trip: alpha win^k - 1.
+        /// Factor alpha in the growth of the delay window per round trip, alpha win^k - 1.
         alpha: f64 = Number, Text("0.125"), Range::GAIN => source: "Tan et al. 2006 section III";
-        /// Exponent of that growth.
+        /// Exponent k of that growth.
         k: f64 = Number, Text("0.75"), SHARE => source: "Tan et al. 2006 section III";
-        /// Share of the window that a loss takes.
+        /// Decrease of the window at a loss, as a share.
         beta: f64 = Number, Text("0.5"), SHARE => source: "Tan et al. 2006 section III";
-        /// The delay window shrinks by zeta times the queued packets once these reach gamma.
+        /// Decrease of the delay window per queued packet, from gamma queued packets on.
         zeta: f64 = Number, Text("1"), Range::GAIN => source: "Tan et al. 2006 section III";
-        /// Queued packets from which the delay window shrinks; the initial value where it is tuned.
+        /// Queued packets from which the delay window shrinks; the initial value with tune_gamma.
         gamma: f64 = Packets, Text("30 packets"), Range::POSITIVE => source: "Tan et al. 2006 section III";
-        /// At a loss, gamma moves by a quarter towards 3/4 of the packets that NewReno's part had queued; 5 to 30
-        /// packets.
+        /// At a loss, move gamma by a quarter towards 3/4 of the packets that the loss window had queued,
+        /// within 5 to 30 packets.
         tune_gamma: bool = Flag, Text("true") => source: "draft-sridharan-tcpm-ctcp-02";
-        /// A smaller window is NewReno's, without a delay window.
+        /// Window below which Compound is NewReno, without a delay window.
         low_window: f64 = Packets, Text("38 packets"), Range::NOT_NEGATIVE
             => source: "RFC 3649 section 5 (Low_Window); draft-sridharan-tcpm-ctcp-02 has some 41";
     }
@@ -225,38 +226,45 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::CongestionControl,
     traits: Mechanism::PLAIN,
     title: "Compound TCP",
-    doc: "NewReno's window and a second one on top, which grows fast while few packets of the connection wait in the queue and \
-          gives way when there are gamma of them. Below low_window packets it is NewReno. On stacks of whole segments its \
-          steps are whole packets.",
+    example: r#"[groups.users.tcp.congestion_control]
+kind = "compound"
+low_window = "38 packets"
+gamma = "30 packets""#,
+    doc: "NewReno's loss window plus a delay window. The delay window grows fast while the connection has \
+          few packets in the queue, and shrinks from gamma packets on. Below low_window packets it is \
+          NewReno. On stacks that count whole segments, steps are whole packets.",
     source: "Tan, Song, Zhang, Sridharan 2006; draft-sridharan-tcpm-ctcp-02",
     params: Given::PARAMS,
     observables: &[
         WINDOW,
+        Observable { name: "delay_window", unit: "packets", doc: "Delay window (dwnd)." },
         Observable {
-            name: "delay_window",
+            name: "gamma",
             unit: "packets",
-            doc: "The part of the window that the delay drives: dwnd.",
+            doc: "Queued packets from which the delay window shrinks.",
         },
-        Observable { name: "gamma", unit: "packets", doc: "Queued packets from which on it gives way." },
         Observable {
             name: "diff",
             unit: "packets",
-            doc: "Packets of its own in the queue, at the last step.",
+            doc: "Packets of the connection in the queue at the last step.",
         },
     ],
     counters: &[],
     deviations: &[
         Deviation {
-            what: "The delay window's step is made at once at the end of a round trip.",
-            why: "The documents give it a round trip; implementations spread it over the ACKs of the next one.",
+            what: "The delay window changes in one step at the end of a round trip.",
+            why: "The documents define the change per round trip; implementations spread it over the ACKs of \
+                  the next one.",
         },
         Deviation {
-            what: "A round trip's time is the least of its samples, three at least.",
-            why: "The documents take an average; the least is not disturbed by delayed ACKs.",
+            what: "The round-trip time of a round is the minimum of at least three samples.",
+            why: "The documents use the average; delayed ACKs do not disturb the minimum.",
         },
         Deviation {
-            what: "A window that comes below low_window keeps its size: its delay window becomes part of the loss window.",
-            why: "NewReno would have halved it and no more; taking the delay window away as well would leave less.",
+            what: "A window that falls below low_window keeps its size: the delay window becomes part of the \
+                   loss window.",
+            why: "NewReno would only have halved the window; removing the delay window too would reduce it \
+                  further.",
         },
     ],
 };

@@ -1,4 +1,4 @@
-//! A window that never moves, for tests: whatever is lost or marked, so many packets are in flight.
+//! A constant window, for tests and fixed loads.
 
 use evenflow_base::schema::{Mechanism, Problem, Room, Values};
 
@@ -10,9 +10,9 @@ params! {
     /// A constant window.
     #[derive(Clone, Copy, Debug)]
     pub struct Constant {
-        /// The window, in full segments.
+        /// Window in full segments.
         window: f64 = Packets, Text("10 packets"), Range::WINDOW
-            => source: "RFC 6928 section 2: an initial window, kept";
+            => source: "RFC 6928 section 2: an initial window, unchanged";
     }
 }
 
@@ -59,8 +59,11 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::CongestionControl,
     traits: Mechanism::PLAIN,
     title: "Constant window",
-    doc: "The window never moves, neither with acknowledgements nor at losses, marks or timeouts; for tests and for fixed \
-          loads. During a recovery without SACK duplicate ACKs still let packets out, as RFC 6582 has it.",
+    example: r#"[groups.users.tcp.congestion_control]
+kind = "constant"
+window = "10 packets""#,
+    doc: "A constant window: ACKs, losses, marks and timeouts do not change it. Use it for tests and fixed \
+          loads. In a recovery without SACK, duplicate ACKs still release packets (RFC 6582).",
     source: "Evenflow",
     params: Constant::PARAMS,
     observables: &[WINDOW],

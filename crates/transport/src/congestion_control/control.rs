@@ -7,7 +7,7 @@ use crate::Profile;
 
 use super::{Acked, Congestion, Path, Proposal, RateSample, Recovery, Sent, Spurious, Window};
 
-/// What a control asks the sender for. The sender keeps nothing for a control that does not ask.
+/// Information that a control needs from the sender. The sender keeps only what is needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// [`Control::on_ack`].
@@ -31,7 +31,7 @@ pub struct Needs {
 /// proposes windows, and the control decides. Only [`Control::grow`] and [`Control::ssthresh`] are required;
 /// the defaults are those of a control that answers losses, and the first mark of a round trip.
 pub trait Control: std::fmt::Debug {
-    /// What it asks the sender for.
+    /// Information that it needs from the sender.
     #[inline]
     fn needs(&self) -> Needs {
         Needs::default()
@@ -82,9 +82,8 @@ pub trait Control: std::fmt::Debug {
         }
     }
 
-    /// The window after a mark, where `before` was the window and `ssthresh` is the new threshold: the
-    /// threshold, or less where a document lets a mark take a small window below the least threshold (RFC
-    /// 9438 section 4.6; ns-2).
+    /// The window after a mark. By default it is the new threshold `ssthresh`. Some documents allow a smaller
+    /// window (RFC 9438 section 4.6; ns-2).
     fn after_mark(&self, _before: &Window, _event: &Congestion, ssthresh: f64) -> f64 {
         ssthresh
     }

@@ -23,7 +23,7 @@ use super::{Acked, Congestion, Control, Needs, Proposal, Registered, Signal, Spu
 pub struct Shape {
     /// C, packets/s^3.
     pub c: f64,
-    /// What a congestion event multiplies the window by.
+    /// Factor of the window at a congestion event.
     pub beta: f64,
     /// Whether a window below the last maximum gives up more.
     pub fast_convergence: bool,
@@ -67,7 +67,7 @@ impl SlowStart {
         let seconds = rtt.seconds();
         self.smoothed = Some(self.smoothed.map_or(seconds, |known| known + (seconds - known) / 8.0));
         if began.is_none_or(|began| acked.now.since(began) >= UNSETTLED) {
-            let rtt = rtt.max(Duration(1000)); // Linux counts microseconds, one at least
+            let rtt = rtt.max(Duration(1000)); // Linux counts microseconds, at least one
             self.least = Some(self.least.map_or(rtt, |known| known.min(rtt)));
         }
     }
@@ -126,7 +126,7 @@ const UNSETTLED: Duration = Duration::from_millis(1000);
 /// β_cubic (RFC 9438 section 4.6).
 const BETA: f64 = 0.7;
 
-/// What it was in Linux 2.6.22.
+/// The factor in Linux 2.6.22.
 const OLD_BETA: f64 = 819.0 / 1024.0;
 
 impl Registered for Cubic {
@@ -215,7 +215,7 @@ impl Control for Cubic {
 }
 
 words! {
-    /// Whose CUBIC.
+    /// Implementation of CUBIC.
     pub enum Form {
         /// RFC 9438, in real numbers.
         Rfc = "rfc",
@@ -232,21 +232,21 @@ params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Debug)]
     pub struct Given {
-        /// C, packets/s^3: steepness of the curve.
+        /// Steepness C of the cubic function, in packets/s^3.
         c: f64 = Number, Text("0.4"), Range::up_to(100.0) => source: "RFC 9438 section 5.1";
         /// Factor of the window at a congestion event.
         beta: Option<f64> = Number, Absent("0.7, with form linux-2.6.22 819/1024"), Range::up_to(0.99)
             => source: "RFC 9438 section 4.6";
-        /// A window that did not regain the last maximum aims lower.
+        /// Lower the plateau when the window did not regain the last maximum (fast convergence).
         fast_convergence: bool = Flag, Text("true") => source: "RFC 9438 section 4.7";
-        /// The window grows at least as fast as NewReno's average.
+        /// Let the window grow at least as fast as NewReno's average.
         reno_friendly: bool = Flag, Text("true") => source: "RFC 9438 section 4.3";
-        /// The RFC in real numbers, or the integer arithmetic of a current kernel, of Linux 3.2, or of the module
-        /// of ns-2.
+        /// Implementation: RFC 9438 in real numbers, or the integer arithmetic of a current kernel, of Linux
+        /// 3.2, or of ns-2's module.
         form: Option<Form> = Form::TYPE, Absent("linux on linux, linux-3.2 on linux3.2, linux-2.6.22 on ns2-linux, else rfc")
             => source: "docs/tcp.md";
-        /// How slow start ends without loss.
-        slow_start: Option<profile::SlowStart> = profile::SlowStart::TYPE, Absent("as the stack says")
+        /// Exit from slow start without loss.
+        slow_start: Option<profile::SlowStart> = profile::SlowStart::TYPE, Absent("the stack's setting")
             => source: "RFC 9438 section 4.10";
     }
 }
@@ -257,50 +257,61 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::CongestionControl,
     traits: Mechanism::PLAIN,
     title: "CUBIC",
-    doc: "After a congestion event the window rises along a cubic in time to where the event was, levels off and probes \
-          beyond; never slower than NewReno would. A loss and a mark both leave beta of the window.",
+    example: r#"[groups.users.tcp.congestion_control]
+kind = "cubic"
+beta = 0.7
+fast_convergence = true"#,
+    doc: "After a congestion event the window follows a cubic function of time. It rises to the window at \
+          the event, flattens, and probes beyond. It is never slower than NewReno. A loss or mark multiplies \
+          the window by beta.",
     source: "RFC 9438",
     params: Given::PARAMS,
     observables: &[
         WINDOW,
-        Observable { name: "k", unit: "s", doc: "K: from the start of the epoch to the plateau." },
-        Observable { name: "w_max", unit: "packets", doc: "W_max: the plateau." },
-        Observable { name: "w_est", unit: "packets", doc: "W_est: Reno's window." },
+        Observable { name: "k", unit: "s", doc: "Time from the start of the epoch to the plateau (K)." },
+        Observable { name: "w_max", unit: "packets", doc: "Plateau (W_max)." },
+        Observable { name: "w_est", unit: "packets", doc: "Window of Reno (W_est)." },
     ],
     counters: &[],
     deviations: &[
         Deviation {
-            what: "An epoch that begins at or above W_max has K = 0 and its plateau where it begins.",
-            why: "RFC 9438 says so for two such cases (sections 4.8 and 4.10) and leaves the others open; Linux does so in all.",
+            what: "An epoch that starts at or above W_max has K = 0 and its plateau at the start.",
+            why: "RFC 9438 defines this for two such cases (sections 4.8 and 4.10) and leaves others open; \
+                  Linux does it in all.",
         },
         Deviation {
-            what: "The window never falls to W_est: it is the larger of the two.",
-            why: "Section 4.3 sets it to W_est; where the target of the next round trip was ahead, that would be a cut without congestion.",
+            what: "The window never decreases to W_est: it is the maximum of the two.",
+            why: "Section 4.3 sets it to W_est. If the target of the next round trip is higher, that would \
+                  be a decrease without congestion.",
         },
         Deviation {
-            what: "ABE (RFC 8511) is not used: a mark cuts as a loss does.",
+            what: "ABE (RFC 8511) is not used: a mark reduces the window like a loss.",
             why: "RFC 9438 section 4.6 has one beta; ABE is experimental.",
         },
         Deviation {
-            what: "HyStart++ grows by up to eight segments an ACK whatever slow_start_segments says.",
+            what: "HyStart++ grows by up to eight segments per ACK, whatever slow_start_segments is.",
             why: "RFC 9406 section 4.3 gives L = 8 where packets are not paced.",
         },
         Deviation {
-            what: "Round-trip times are seen on ACKs that may grow the window only, not during recovery.",
-            why: "A congestion control is asked only then; the least and the smoothed time hardly differ.",
+            what: "CUBIC sees round-trip times only on ACKs that may grow the window, not during recovery.",
+            why: "Other ACKs do not call a congestion control. The minimum and the smoothed time hardly \
+                  differ.",
         },
         Deviation {
-            what: "Form linux: K comes from an exact cube root; a kernel's is up to 0.2 % off. A second has 1000 jiffies.",
-            why: "The error of the approximation is below the length of a jiffy for most windows; CONFIG_HZ differs by distribution.",
+            what: "Form linux uses an exact cube root for K; a kernel's is up to 0.2 % off. A second has \
+                   1000 jiffies.",
+            why: "For most windows the error is below one jiffy. CONFIG_HZ differs by distribution.",
         },
         Deviation {
-            what: "Form linux-3.2 keeps what Linux 3.2 does: idle time belongs to the epoch, growth counts ACKs, and hybrid slow \
-                   start compares with a sixteenth of the least delay and with half of it.",
-            why: "Results of its time (Ben Ameur et al. 2016) rest on it; a window after a pause grows by a packet for two ACKs.",
+            what: "Form linux-3.2 keeps the behaviour of Linux 3.2. Idle time belongs to the epoch. Growth \
+                   counts ACKs. Hybrid slow start compares with 1/16 and 1/2 of the minimum delay.",
+            why: "Results of that time (Ben Ameur et al. 2016) depend on it. After a pause, the window grows \
+                  by one packet per two ACKs.",
         },
         Deviation {
-            what: "Form linux-2.6.22 takes an ACK for 31/16 packets where each packet has its own.",
-            why: "So does the module: its mean of the packets an ACK covers starts at two and comes to rest at 31 sixteenths.",
+            what: "Form linux-2.6.22 counts an ACK as 31/16 packets when each packet has its own ACK.",
+            why: "ns-2's module does the same: its mean of packets per ACK starts at two and converges to \
+                  31/16.",
         },
     ],
 };

@@ -1,8 +1,8 @@
-//! Data Center TCP (RFC 8257): the window gives up as much as the network marked.
+//! Data Center TCP (RFC 8257): the window decreases in proportion to the marks.
 //!
-//! Each window of data gives the share M of its bytes that were marked, of which alpha is the moving average; the first mark
-//! of a window takes alpha / 2 of the congestion window. Growth, and what a loss does, are NewReno's. The marks come back by
-//! accurate ECN, or one by one: the RFC's own feedback, which changes the meaning of ECN-echo, is not here.
+//! Each window of data gives the share M of marked bytes; alpha is its moving average. The first mark of a
+//! window takes alpha / 2 of the congestion window. Growth and losses are NewReno's. Marks return by accurate
+//! ECN or per packet. The RFC's state machine of ECN-echo is not modelled.
 
 use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Room, Values};
 
@@ -18,7 +18,7 @@ pub fn average(alpha: f64, marked: f64, gain: f64) -> f64 {
     alpha * (1.0 - gain) + gain * marked
 }
 
-/// What the first mark of a window leaves: 1 - alpha / 2 (RFC 8257 section 3.3 step 9).
+/// Factor of the window at the first mark of a window: 1 - alpha / 2 (RFC 8257 section 3.3 step 9).
 #[inline]
 pub fn left(alpha: f64) -> f64 {
     1.0 - alpha / 2.0
@@ -88,8 +88,9 @@ impl Control for Dctcp {
         self.reno.grow(w, acked);
     }
 
-    /// ssthresh after `event`, which is also the window: a mark takes alpha / 2 of the window (RFC 8257 section 3.3 step 9), down to
-    /// two segments at least (Linux's `dctcp_ssthresh`); a loss what it takes from NewReno (section 3.5).
+    /// The threshold after `event`, which is also the window. A mark takes alpha / 2 of the window (RFC 8257
+    /// section 3.3 step 9), down to two segments (Linux's `dctcp_ssthresh`). A loss halves it like NewReno
+    /// (section 3.5).
     fn ssthresh(&mut self, w: &Window, event: &Congestion) -> f64 {
         match event.signal {
             Signal::Mark => (w.cwnd * left(self.alpha)).max(2.0 * event.mss),
@@ -107,7 +108,7 @@ params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Debug)]
     pub struct Given {
-        /// Weight of a new sample in alpha: g, 1/16.
+        /// Weight g of a new sample in alpha.
         gain: f64 = Number, Text("0.0625"), Range::up_to(1.0) => source: "RFC 8257 section 4.2";
         /// Initial alpha. With 1 the first mark halves the window.
         initial_alpha: f64 = Number, Text("1"), Range::between(0.0, 1.0) => source: "RFC 8257 section 3.3";
@@ -119,10 +120,13 @@ pub static TABLE: Mechanism = Mechanism {
     kind: "dctcp",
     room: Room::CongestionControl,
     traits: Mechanism::PLAIN,
-    title: "Data Center TCP",
-    doc: "The first mark of a window takes alpha / 2 of it, alpha being the moving average of the share of marked bytes. \
-          Growth and losses as with NewReno. Needs ecn = \"accurate\" or \"per-packet\"; ecn_on_retransmissions and \
-          ecn_on_control are on unless the stack's table says otherwise.",
+    title: "Data Center TCP (DCTCP)",
+    example: r#"[groups.users.tcp]
+ecn = "accurate"
+congestion_control = { kind = "dctcp", gain = 0.0625 }"#,
+    doc: "The first mark of a window takes alpha / 2 of it. Alpha is the moving average of the share of \
+          marked bytes. Growth and losses are those of NewReno. Needs ecn = \"accurate\" or \"per-packet\". \
+          By default ecn_on_retransmissions and ecn_on_control are true.",
     source: "RFC 8257",
     params: Given::PARAMS,
     observables: &[
@@ -130,22 +134,25 @@ pub static TABLE: Mechanism = Mechanism {
         Observable {
             name: "alpha",
             unit: "1",
-            doc: "DCTCP.Alpha: moving average of the share of marked bytes.",
+            doc: "Moving average of the share of marked bytes (DCTCP.Alpha).",
         },
     ],
     counters: &[],
     deviations: &[
         Deviation {
-            what: "Marks come back by accurate ECN (RFC 9768) or one by one, not by the RFC's state machine of ECN-echo.",
-            why: "Both tell the number of marked packets, which is what that machine was made for; nothing else differs.",
+            what: "Marks return by accurate ECN (RFC 9768) or per packet, not by the RFC's state machine of \
+                   ECN-echo.",
+            why: "Both report the number of marked packets, which is the purpose of that machine.",
         },
         Deviation {
-            what: "Marked bytes are marked packets times a full segment, at most what the ACK covers.",
+            what: "Marked bytes are marked packets times a full segment, at most the bytes that the ACK \
+                   covers.",
             why: "The feedback counts packets.",
         },
         Deviation {
-            what: "A mark takes the window down to two segments at least, not to one.",
-            why: "As Linux has it: the RFC names no floor, and behind an ACK for every second segment one segment waits for the delayed ACK.",
+            what: "A mark reduces the window to two segments or more.",
+            why: "As in Linux; the RFC names no minimum. With an ACK for every second segment, one segment \
+                  waits for the delayed ACK.",
         },
     ],
 };

@@ -1,4 +1,4 @@
-//! What a sender reports to a congestion control, and what it proposes.
+//! Events that a sender reports to a congestion control, and windows that it proposes.
 
 use evenflow_base::{Duration, Time};
 
@@ -60,7 +60,7 @@ pub enum Signal {
 /// A congestion event: at most one a round trip.
 #[derive(Clone, Copy, Debug)]
 pub struct Congestion {
-    /// What happened.
+    /// The kind of congestion signal.
     pub signal: Signal,
     /// When.
     pub now: Time,
@@ -154,7 +154,7 @@ impl Proposal {
 pub struct Spurious {
     /// The window before the event.
     pub before: Window,
-    /// What is restored.
+    /// The values to restore.
     pub to: UndoTo,
     /// Bytes of a full segment.
     pub mss: f64,
@@ -180,7 +180,7 @@ impl Spurious {
     }
 }
 
-/// Three quarters of a window in whole segments, each quarter rounded down, bytes.
+/// 3/4 of a window in whole segments, each quarter rounded down, in bytes.
 pub(crate) fn three_quarters(cwnd: f64, mss: f64) -> f64 {
     let segments = (cwnd / mss) as u64;
     ((segments >> 1) + (segments >> 2)) as f64 * mss

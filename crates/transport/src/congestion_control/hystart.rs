@@ -1,9 +1,10 @@
-//! Leaving slow start before anything is lost.
+//! Exit from slow start before a loss.
 //!
-//! [`Hystart`] is hybrid slow start (Ha and Rhee, "Taming the elephants: new TCP slow start", Computer Networks 55, 2011)
-//! as Linux has it: it leaves when a round's ACKs keep coming for half the least round-trip time, or when a round's least
-//! round-trip time has risen. [`HystartPlusPlus`] is RFC 9406: a rise begins a conservative phase first, which ends slow
-//! start only if the rise lasts. Sequence numbers delimit rounds in both.
+//! [`Hystart`] is hybrid slow start (Ha and Rhee, "Taming the elephants: new TCP slow start", Computer
+//! Networks 55, 2011) as in Linux. It exits when the ACKs of a round arrive without gaps for half the minimum
+//! round-trip time, or when a round's minimum round-trip time rises. [`HystartPlusPlus`] is RFC 9406: a rise
+//! starts a conservative phase, which ends slow start only if the rise persists. Sequence numbers delimit
+//! rounds in both.
 
 use evenflow_base::{Duration, Time};
 

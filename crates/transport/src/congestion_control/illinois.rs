@@ -1,9 +1,8 @@
-//! TCP-Illinois (Liu, Başar and Srikant, "TCP-Illinois: a loss- and delay-based congestion control algorithm for
-//! high-speed networks", Performance Evaluation 65, 2008): losses say when the window shrinks, the queueing delay by how
-//! much it grows and shrinks.
+//! TCP-Illinois: losses trigger a decrease, and the queueing delay sets the sizes of increase and decrease.
 //!
-//! It speaks packets: real numbers, or the kernel's whole ones (alpha in 128ths, beta in 64ths) where the stack counts
-//! whole segments. Delays are over the least and the greatest round-trip time that the connection has seen.
+//! Liu, Başar and Srikant, "TCP-Illinois: A loss- and delay-based congestion control algorithm for high-speed
+//! networks", Performance Evaluation 65, 2008. Units are packets: real numbers, or the kernel's integers
+//! (alpha in 1/128, beta in 1/64) on stacks that count whole segments.
 
 use evenflow_base::Duration;
 use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Range, Room, Values};
@@ -13,7 +12,7 @@ use crate::Profile;
 use super::newreno::NewReno;
 use super::{Acked, Congestion, Control, Needs, Registered, Signal, WINDOW, Window};
 
-/// What an RTT sample is taken for at most (Linux: 3.355443 s, for its arithmetic).
+/// Maximum of a round-trip sample (Linux: 3.355443 s, for its arithmetic).
 const LONGEST: Duration = Duration::from_millis(3355);
 
 /// The curves' parameters (Liu et al. 2008 section 3).
@@ -36,9 +35,9 @@ pub const ETA_2: f64 = 0.1;
 /// Above this share the decrease is the largest: eta_3.
 pub const ETA_3: f64 = 0.8;
 
-/// Packets per round trip that the window grows by, `delay` being the mean queueing delay and `most` the largest seen, in any
-/// one unit, where `delay` is above eta_1 `most`: k1 / (k2 + delay), which is alpha_max there and alpha_min at `most`
-/// (Liu et al. 2008 equations 3 and 5).
+/// Increase in packets per round trip at mean queueing delay `delay`, with the maximum `most` so far. Above
+/// eta_1 `most` it is k1 / (k2 + delay), from alpha_max down to alpha_min (Liu et al. 2008 equations 3 and
+/// 5).
 #[inline]
 pub fn alpha(delay: f64, most: f64, shape: &Shape) -> f64 {
     let low = ETA_1 * most;
@@ -166,7 +165,7 @@ impl Control for Illinois {
         }
     }
 
-    /// ssthresh after `event`: the window less beta of it, two packets at least.
+    /// The threshold after `event`: the window minus the share beta, at least two packets.
     fn ssthresh(&mut self, w: &Window, event: &Congestion) -> f64 {
         let mss = event.mss;
         let cut = w.cwnd / mss * self.beta;
@@ -241,18 +240,18 @@ params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Debug)]
     pub struct Given {
-        /// Increase per round trip with an empty queue, packets.
+        /// Increase per round trip with an empty queue, in packets.
         alpha_max: f64 = Number, Text("10"), Range::GAIN => source: "Liu, Başar, Srikant 2008 section 4";
-        /// Increase per round trip with a full queue, packets.
+        /// Increase per round trip with a full queue, in packets.
         alpha_min: f64 = Number, Text("0.3"), Range::GAIN => source: "Liu, Başar, Srikant 2008 section 4";
-        /// Share of the window that a loss takes with a full queue.
+        /// Decrease at a loss with a full queue, as a share of the window.
         beta_max: f64 = Number, Text("0.5"), SHARE => source: "Liu, Başar, Srikant 2008 section 4";
-        /// Share of the window that a loss takes with an empty queue.
+        /// Decrease at a loss with an empty queue, as a share of the window.
         beta_min: f64 = Number, Text("0.125"), SHARE => source: "Liu, Başar, Srikant 2008 section 4";
-        /// W_thresh: a smaller window follows NewReno.
+        /// Window below which Illinois is NewReno (W_thresh).
         window_threshold: f64 = Packets, Text("15 packets"), Range::NOT_NEGATIVE
             => source: "Linux (win_thresh); Liu, Başar, Srikant 2008 section 4 has 10";
-        /// Round trips of low delay after which alpha is alpha_max again.
+        /// Round trips of low delay after which alpha returns to alpha_max.
         theta: u32 = Integer, Text("5"), Range::FROM_ONE => source: "Liu, Başar, Srikant 2008 section 4";
     }
 }
@@ -263,29 +262,29 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::CongestionControl,
     traits: Mechanism::PLAIN,
     title: "TCP-Illinois",
-    doc: "The window grows by alpha packets per round trip and gives up beta of itself at a loss: the longer the queueing delay, \
-          as a share of the longest seen, the smaller alpha and the larger beta. On stacks of whole segments in the kernel's \
-          whole numbers.",
+    example: r#"[groups.users.tcp.congestion_control]
+kind = "illinois"
+alpha_max = 10
+beta_min = 0.125"#,
+    doc: "Adds alpha packets per round trip and removes the share beta of the window at a loss. With growing \
+          queueing delay, relative to its maximum so far, alpha falls and beta grows. On stacks that count \
+          whole segments it uses the kernel's integers.",
     source: "Liu, Başar, Srikant 2008; Linux",
     params: Given::PARAMS,
     observables: &[
         WINDOW,
-        Observable {
-            name: "alpha",
-            unit: "packets",
-            doc: "Packets per round trip that the window grows by.",
-        },
-        Observable { name: "beta", unit: "1", doc: "Share of the window that a loss would take." },
+        Observable { name: "alpha", unit: "packets", doc: "Increase in packets per round trip." },
+        Observable { name: "beta", unit: "1", doc: "Decrease at a loss, as a share of the window." },
     ],
     counters: &[],
     deviations: &[
         Deviation {
-            what: "The least and the greatest round-trip time are those of the whole connection.",
-            why: "Neither the paper nor Linux forgets them.",
+            what: "The minimum and the maximum round-trip time are those of the whole connection.",
+            why: "Neither the paper nor Linux resets them.",
         },
         Deviation {
-            what: "Round trips of low delay need not follow one on another to count towards theta.",
-            why: "Linux counts so; the paper does not say.",
+            what: "Round trips of low delay count towards theta, even if not consecutive.",
+            why: "As in Linux; the paper does not define it.",
         },
     ],
 };

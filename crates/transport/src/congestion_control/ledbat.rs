@@ -1,9 +1,9 @@
-//! LEDBAT (RFC 6817): a background transfer that keeps a small queueing delay and yields to everything else.
+//! LEDBAT (RFC 6817): background transfer with a small queueing delay, which yields to other traffic.
 //!
-//! The one-way delay of each acknowledged packet, over the least of the last minutes, is the queueing delay; the window grows
-//! in proportion to what is missing to the target and shrinks in proportion to what is beyond. It speaks packets, in real
-//! numbers. [`Form::Ns2`] is the module that Rossi, Testa, Valenti and Muscariello wrote for ns-2's Linux agent, with its
-//! target of 25 ms and whole steps (Sanhaji 2015 used it).
+//! The queueing delay is the one-way delay of an acknowledged packet minus the minimum of the last minutes.
+//! The window changes in proportion to the distance from the target. Units are packets, in real numbers.
+//! [`Form::Ns2`] is the ns-2 module of Rossi, Testa, Valenti and Muscariello, with a target of 25 ms and
+//! whole steps (Sanhaji 2015).
 
 use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Room, Values};
 use evenflow_base::{Duration, Time};
@@ -21,7 +21,7 @@ pub fn off_target(queueing: f64, target: f64) -> f64 {
 }
 
 words! {
-    /// Whose LEDBAT.
+    /// Implementation of LEDBAT.
     pub enum Form {
         /// RFC 6817.
         Rfc = "rfc",
@@ -30,7 +30,7 @@ words! {
     }
 }
 
-/// Base delays remembered at most; base_history and current_filter may ask for fewer.
+/// Maximum number of base delays; base_history and current_filter may be smaller.
 const MOST: usize = 20;
 
 /// One-way delays: the least of each of the last minutes, and the last few samples.
@@ -228,23 +228,25 @@ params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Debug)]
     pub struct Given {
-        /// RFC 6817, or the module for ns-2, whose steps are whole packets.
+        /// Implementation: RFC 6817, or the ns-2 module with steps of whole packets.
         form: Form = Form::TYPE, Text("rfc") => source: "RFC 6817; the module for ns-2's Linux agent";
-        /// TARGET: the intended queueing delay.
+        /// Target of the queueing delay (TARGET).
         target: Option<f64> = Duration, Absent("100 ms; form ns2: 25 ms"), Range::up_to(0.1)
             => source: "RFC 6817 section 2.5: at most 100 ms";
-        /// GAIN: increase in packets per round trip without queueing delay.
+        /// Increase in packets per round trip without queueing delay (GAIN).
         gain: f64 = Number, Text("1"), Range::up_to(1.0) => source: "RFC 6817 section 2.5: at most 1";
-        /// ALLOWED_INCREASE: how far the window may exceed the flight size.
+        /// Excess of the window over the flight size (ALLOWED_INCREASE).
         allowed_increase: f64 = Packets, Text("1 packet"), Range::POSITIVE
             => source: "RFC 6817 section 2.5: more than 0";
-        /// MIN_CWND: minimum window.
+        /// Minimum window (MIN_CWND).
         min_window: Option<f64> = Packets, Absent("2 packets; form ns2: 1 packet"), Range::WINDOW
             => source: "RFC 6817 section 2.5";
-        /// BASE_HISTORY: minutes whose least delay is the base delay; form ns2: minutes with a sample.
+        /// Minutes whose minimum delay is the base delay; with form ns2, minutes with a sample
+        /// (BASE_HISTORY).
         base_history: Option<usize> = Integer, Absent("10; form ns2: 6"), Range::between(1.0, MOST as f64)
             => source: "RFC 6817 section 2.5";
-        /// CURRENT_FILTER: samples whose least is the current delay; form rfc: those of the last round trip.
+        /// Samples whose minimum is the current delay; with form rfc, only those of the last round trip
+        /// (CURRENT_FILTER).
         current_filter: Option<usize> = Integer, Absent("4; form ns2: 3"), Range::between(1.0, MOST as f64)
             => source: "RFC 6817 section 2.5";
     }
@@ -256,39 +258,47 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::CongestionControl,
     traits: Mechanism::PLAIN,
     title: "LEDBAT",
-    doc: "A background transfer: the window grows while the queueing delay, told by the one-way delay over its least, is below \
-          the target, and shrinks above it.",
+    example: r#"[groups.users.tcp.congestion_control]
+kind = "ledbat"
+target = "60 ms"
+gain = 1"#,
+    doc: "Background transfer. The window grows while the queueing delay is below the target, and shrinks \
+          above it. The queueing delay is the one-way delay minus its minimum.",
     source: "RFC 6817; Rossi, Testa, Valenti, Muscariello 2010",
     params: Given::PARAMS,
     observables: &[
         WINDOW,
-        Observable { name: "queueing_delay", unit: "s", doc: "Present one-way delay over the base delay." },
+        Observable { name: "queueing_delay", unit: "s", doc: "Current one-way delay minus the base delay." },
     ],
     counters: &[],
     deviations: &[
         Deviation {
             what: "One-way delays have the resolution of the timestamp clock (`clock_tick`).",
-            why: "They are the difference of two timestamps (RFC 7323), one of either end; the clocks agree here.",
+            why: "They are differences of timestamps (RFC 7323) of both ends; the clocks of both ends agree.",
         },
         Deviation {
-            what: "Where the window was not used to the full it stays as it is, where RFC 6817 lets it come down to what was in flight.",
-            why: "The stack's rule (`window_validation`): an application that pauses finds its window again.",
+            what: "A window that was not fully used stays unchanged. RFC 6817 allows a decrease to the \
+                   flight size.",
+            why: "The stack's rule (`window_validation`): the window survives a pause of the application.",
         },
         Deviation {
-            what: "There is no slow start, and slow_start_segments says nothing.",
+            what: "There is no slow start, and slow_start_segments has no effect.",
             why: "RFC 6817 section 2.2 leaves it to the implementation; the ns-2 module has none.",
         },
         Deviation {
-            what: "The window begins with the stack's `initial_window`, not with INIT_CWND, which should be 2.",
-            why: "That parameter says it for every control; RFC 6817 section 2.5 asks for no more than RFC 5681 allows.",
+            what: "The initial window is the stack's `initial_window`, not INIT_CWND, which should be 2.",
+            why: "One parameter serves all controls; RFC 6817 section 2.5 only requires the limit of RFC \
+                  5681.",
         },
         Deviation {
-            what: "An ACK tells the delay of one packet, also where it acknowledges several.",
-            why: "It carries one pair of timestamps; RFC 6817 section 2.3 lets a receiver tell all.",
+            what: "An ACK reports the delay of one packet, even if it covers several.",
+            why: "It carries one pair of timestamps; RFC 6817 section 2.3 allows reports of all.",
         },
         Deviation {
-            what: "A loss leaves two packets at least, also of a window of one; RFC 6817 section 2.4.2 leaves it at one.",
-            why: "A threshold is two segments at least (RFC 5681 equation 4), and the next ACK brings MIN_CWND back anyhow.",
+            what: "A loss leaves a window of at least two packets, even of a window of one; RFC 6817 section \
+                   2.4.2 leaves one.",
+            why: "The threshold is at least two segments (RFC 5681 equation 4), and the next ACK restores \
+                  MIN_CWND anyway.",
         },
     ],
 };

@@ -20,8 +20,7 @@ pub use events::{Acked, Cause, Congestion, Path, Proposal, RateSample, Recovery,
 
 use crate::Profile;
 
-// Module, type, and how it is kept: a control with much state in a box, so that a flow of NewReno does not
-// pay for it.
+// Module, type and storage. A control with much state is boxed, so that NewReno flows stay small.
 register::controls! {
     newreno: NewReno(NewReno),
     cubic: Cubic(Box<Cubic>),
@@ -35,7 +34,7 @@ register::controls! {
     dctcp: Dctcp(Box<Dctcp>),
 }
 
-/// What a control is registered with; the functions are those of [`Registered`].
+/// Registration of a control; the functions are those of [`Registered`].
 struct Registration {
     table: &'static Mechanism,
     build: fn(&Values, &Profile, f64) -> Result<Kind, Vec<Problem>>,
@@ -227,12 +226,12 @@ impl CongestionControl {
 impl Kind {
     fn build(kind: &str, values: &Values, profile: &Profile, weight: f64) -> Result<Kind, Vec<Problem>> {
         let registration =
-            registered(kind).unwrap_or_else(|| panic!("no congestion control is called {kind}"));
+            registered(kind).unwrap_or_else(|| panic!("there is no congestion control {kind}"));
         (registration.build)(values, profile, weight)
     }
 }
 
-/// What every congestion control shows.
+/// Observables of every congestion control.
 const WINDOW: Observable = Observable { name: "window", unit: "packets", doc: "Congestion window." };
 
 /// The congestion window and the slow-start threshold, bytes.

@@ -21,8 +21,8 @@ pub struct MulTcp {
     every_mark: bool,
 }
 
-/// The window up to which slow start triples: after k round trips of tripling one connection has what N have by doubling
-/// where 3^k = N 2^k, and is then at 3^k packets (Crowcroft and Oechslin 1998 section 3.1).
+/// Window up to which slow start triples. After k round trips with 3^k = N 2^k, one tripling connection has
+/// the windows of N doubling ones: 3^k packets (Crowcroft and Oechslin 1998 section 3.1).
 pub fn tripling_limit(weight: f64) -> f64 {
     libm::pow(3.0, libm::log(weight) / (libm::log(3.0) - libm::log(2.0)))
 }
@@ -50,7 +50,8 @@ impl Registered for MulTcp {
     fn contradictions(values: &Values, profile: &Profile) -> Vec<String> {
         match profile.ecn {
             Ecn::Off | Ecn::Classic if values.at(Given::react) == Some(React::EveryMark) => vec![format!(
-                "react = \"every-mark\" needs ecn = \"per-packet\" or \"accurate\"; \"{}\" tells no single marks",
+                "react = \"every-mark\" needs ecn = \"per-packet\" or \"accurate\"; \"{}\" does not report \
+                 single marks",
                 profile.ecn.word()
             )],
             _ => Vec::new(),
@@ -97,7 +98,7 @@ impl Control for MulTcp {
 }
 
 words! {
-    /// What is one congestion event.
+    /// Definition of a congestion event.
     pub enum React {
         /// All marks of a round trip.
         OncePerRtt = "once-per-rtt",
@@ -110,10 +111,9 @@ params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Debug)]
     pub struct Given {
-        /// Whether all marks of a round trip are one congestion event, or each mark is one (needs feedback on
-        /// each mark).
+        /// Congestion event: all marks of a round trip together, or each mark (needs feedback on each mark).
         react: React = React::TYPE, Text("once-per-rtt") => source: "Crowcroft, Oechslin 1998 section 3";
-        /// N; not together with the group's weight.
+        /// Number N of emulated connections, instead of the group's weight.
         weight: Option<f64> = Number, Absent("the group's weight"), Range { closed: true, min: 1.0, ..Range::GAIN }
             => source: "Crowcroft, Oechslin 1998 section 3";
     }
@@ -125,8 +125,12 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::CongestionControl,
     traits: Mechanism::PLAIN,
     title: "MulTCP",
-    doc: "One connection that behaves like N: N packets per round trip are added, and a congestion event takes 1/(2N) of the \
-          window. N is the group's weight.",
+    example: r#"groups.users.weight = 2
+
+[groups.users.tcp]
+congestion_control = { kind = "multcp", react = "once-per-rtt" }"#,
+    doc: "One connection that behaves like N connections. It adds N packets per round trip, and a congestion \
+          event takes 1/(2N) of the window. N is the group's weight.",
     source: "Crowcroft, Oechslin 1998; Siris et al. 2002",
     params: Given::PARAMS,
     observables: &[WINDOW],

@@ -26,7 +26,7 @@ pub enum Counting {
 pub struct NewReno {
     /// How congestion avoidance counts.
     pub counting: Counting,
-    /// What ssthresh becomes half of.
+    /// The quantity that ssthresh halves.
     pub half_of: WindowBase,
     /// Most segments that one ACK may add in slow start (RFC 5681 equation 2: one; Linux: as many as it covers).
     pub slow_start_segments: Option<u32>,
@@ -94,8 +94,8 @@ impl Control for NewReno {
         }
     }
 
-    /// The window after a mark: the threshold, but half a window that is no larger (RFC 3168 section 6.1.2 takes it down
-    /// to one segment); as ns-2 counts, always half the window. One segment at least.
+    /// The window after a mark: half a window if that is smaller than the threshold (RFC 3168 section 6.1.2:
+    /// down to one segment). In ns-2's counting it is always half the window. At least one segment.
     fn after_mark(&self, w: &Window, event: &Congestion, ssthresh: f64) -> f64 {
         match (self.counting, self.half_of) {
             (Counting::AcksReal, WindowBase::Window) => (w.cwnd / 2.0).max(event.mss),
@@ -167,7 +167,11 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::CongestionControl,
     traits: Mechanism::PLAIN,
     title: "NewReno",
-    doc: "Additive increase of one segment a round-trip time (half of that with delayed ACKs counted one by one), halving on loss.",
+    example: r#"[groups.users.tcp]
+stack = "rfc"
+congestion_control = "newreno""#,
+    doc: "Adds one segment per round-trip time in congestion avoidance (half of that with delayed ACKs and \
+          counted ACKs). Halves the window on a loss.",
     source: "RFC 5681, RFC 6582",
     params: &[],
     observables: &[WINDOW],

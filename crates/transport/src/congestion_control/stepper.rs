@@ -1,5 +1,5 @@
-//! A congestion control stepped directly: what a sender does that follows no recovery. The window is the threshold at once, and
-//! is always used to the full.
+//! A congestion control stepped directly, without loss recovery. After an event the window is the threshold,
+//! and it is always fully used.
 
 use evenflow_base::{Duration, Time};
 
@@ -85,7 +85,7 @@ impl Stepper {
         }
     }
 
-    /// Whether marks are told by [`Stepper::ack`], and are no events.
+    /// Whether [`Stepper::ack`] reports marks, instead of events.
     pub fn takes_every_mark(&self) -> bool {
         self.control.needs().every_mark
     }

@@ -1,10 +1,9 @@
-//! TCP Vegas (Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet", IEEE JSAC 13(8),
-//! 1995): the window keeps alpha to beta packets of its own in the queue, told by the round-trip time.
+//! TCP Vegas: keeps alpha to beta packets of the connection in the queue.
 //!
-//! Once a round trip it compares what the window would bring at the least round-trip time with what it brought. It speaks
-//! packets: real numbers, or whole ones where the stack counts whole segments, as the kernel does. A loss halves as with
-//! NewReno, which is also what grows the window where the delay says nothing. The paper's finer retransmission timer is not
-//! here: when a loss is told is the stack's.
+//! Brakmo and Peterson, "TCP Vegas: End to end congestion avoidance on a global Internet", IEEE JSAC 13(8),
+//! 1995. Once per round trip it compares the expected with the actual rate. Units are packets: real numbers,
+//! or the kernel's integers on stacks that count whole segments. Loss recovery and other growth are
+//! NewReno's. The paper's finer retransmission timer is not modelled.
 
 use evenflow_base::Duration;
 use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Room, Values};
@@ -21,21 +20,21 @@ const SAMPLES: u32 = 2;
 /// A round trip is never shorter: nothing is divided by zero.
 pub(super) const INSTANT: Duration = Duration(1000);
 
-/// Packets of its own that a connection has in the queue: Diff = (Expected - Actual) BaseRTT with Expected = W / BaseRTT and
-/// Actual = W / RTT (Brakmo and Peterson 1995 section 3.2), which is W (RTT - BaseRTT) / RTT.
+/// Packets of the connection in the queue: Diff = (Expected - Actual) BaseRTT = W (RTT - BaseRTT) / RTT.
+/// Expected is W / BaseRTT and Actual is W / RTT (Brakmo and Peterson 1995 section 3.2).
 #[inline]
 pub fn queued(cwnd: f64, base: f64, rtt: f64) -> f64 {
     cwnd * (rtt - base) / rtt
 }
 
-/// Diff as the kernel has it since 2.6.30, W (RTT - BaseRTT) / BaseRTT, and the window that would just fill the path, in
-/// whole packets and in microseconds, of which a sample has one more than it shows.
+/// Diff since kernel 2.6.30, W (RTT - BaseRTT) / BaseRTT, and the window that just fills the path. Units are
+/// whole packets and microseconds; the kernel adds one microsecond to a sample.
 fn in_whole_packets(cwnd: u64, base: Duration, rtt: Duration) -> (f64, f64) {
     let (base, rtt) = (base.0 / 1000 + 1, rtt.0 / 1000 + 1);
     ((cwnd * (rtt - base) / base) as f64, (cwnd * base / rtt) as f64)
 }
 
-/// What a round trip has shown.
+/// Measurements of a round trip.
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
     /// An ACK beyond this ends it.
@@ -47,7 +46,7 @@ struct Round {
     grows: bool,
 }
 
-/// What W (RTT - BaseRTT) is divided by for Diff, and in which numbers.
+/// Divisor and arithmetic of Diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Diff {
     /// By RTT, in real numbers: the paper.
@@ -78,7 +77,7 @@ impl Diff {
     }
 }
 
-/// What moves the window at an ACK.
+/// The controller of the window at an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Vegas: it has moved at the ACK already.
@@ -191,7 +190,7 @@ impl Control for Vegas {
         self.reno.after_mark(before, event, ssthresh)
     }
 
-    /// Data is sent with nothing in flight: the kernel's BaseRTT begins anew.
+    /// Data is sent with nothing in flight: the kernel resets BaseRTT.
     fn on_idle_restart(&mut self, _: Duration) {
         if self.whole {
             self.base = None;
@@ -252,7 +251,7 @@ impl Vegas {
         }
         w.cwnd = next.max(2.0) * mss;
         if w.ssthresh.is_finite() {
-            // The kernel: the threshold remembers three quarters of the window, a half and a quarter each in whole packets.
+            // Kernel: the threshold is at least 3/4 of the window, a half and a quarter in whole packets.
             let packets = w.cwnd as u64 / mss as u64;
             let remembered =
                 if self.whole { ((packets >> 1) + (packets >> 2)) as f64 } else { w.cwnd / mss * 0.75 };
@@ -285,20 +284,21 @@ params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Debug)]
     pub struct Given {
-        /// With fewer packets in the queue the window grows.
+        /// Queued packets below which the window grows.
         alpha: f64 = Packets, Text("2 packets"), Range::NOT_NEGATIVE
             => source: "Brakmo, Peterson 1995 section 3.2; Linux";
-        /// With more packets in the queue the window shrinks.
+        /// Queued packets above which the window shrinks.
         beta: f64 = Packets, Text("4 packets"), Range::NOT_NEGATIVE
             => source: "Brakmo, Peterson 1995 section 3.2; Linux";
-        /// With more packets in the queue slow start ends.
+        /// Queued packets above which slow start ends.
         gamma: f64 = Packets, Text("1 packet"), Range::NOT_NEGATIVE
             => source: "Brakmo, Peterson 1995 section 3.2; Linux";
-        /// In which round trips slow start doubles the window.
-        slow_start: Option<Doubling> = Doubling::TYPE, Absent("every-other-round-trip; on stacks of whole segments every-round-trip")
+        /// Round trips in which slow start doubles the window.
+        slow_start: Option<Doubling> = Doubling::TYPE, Absent("every-other-round-trip; every-round-trip on stacks \
+                                                               that count whole segments")
             => source: "Brakmo, Peterson 1995 section 3.3; Linux";
-        /// Divisor of W (RTT - BaseRTT), which gives the packets in the queue.
-        diff_over: Option<DiffOver> = DiffOver::TYPE, Absent("rtt; on stacks of whole segments base-rtt")
+        /// Divisor of W (RTT - BaseRTT), for the number of queued packets.
+        diff_over: Option<DiffOver> = DiffOver::TYPE, Absent("rtt; base-rtt on stacks that count whole segments")
             => source: "Brakmo, Peterson 1995 section 3.2; Linux since 2.6.30: base-rtt";
     }
 }
@@ -309,37 +309,44 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::CongestionControl,
     traits: Mechanism::PLAIN,
     title: "TCP Vegas",
-    doc: "Once a round trip the window grows by a packet where fewer than alpha packets of the connection's own wait in the \
-          queue, and shrinks by one where there are more than beta, told by the round-trip time over its least. On stacks of \
-          whole segments in the kernel's whole numbers.",
+    example: r#"[groups.users.tcp.congestion_control]
+kind = "vegas"
+alpha = "2 packets"
+beta = "4 packets""#,
+    doc: "Once per round trip it estimates the connection's packets in the queue from the round-trip time \
+          and its minimum. Below alpha packets the window grows by one, above beta it shrinks by one. On \
+          stacks that count whole segments it uses the kernel's integers.",
     source: "Brakmo, Peterson 1995; Linux",
     params: Given::PARAMS,
     observables: &[
         WINDOW,
-        Observable { name: "base_rtt", unit: "s", doc: "BaseRTT: the least round-trip time." },
+        Observable { name: "base_rtt", unit: "s", doc: "Minimum round-trip time (BaseRTT)." },
         Observable {
             name: "diff",
             unit: "packets",
-            doc: "Packets of its own in the queue, at the last step.",
+            doc: "Packets of the connection in the queue at the last step.",
         },
     ],
     counters: &[],
     deviations: &[
         Deviation {
-            what: "A loss halves the window; the paper takes a quarter off where its fine timer told the loss.",
-            why: "Which retransmission it was is the stack's to know; Linux halves as well.",
+            what: "A loss halves the window. The paper takes a quarter when its fine timer detects the loss.",
+            why: "Only the stack knows which retransmission it was; Linux halves too.",
         },
         Deviation {
-            what: "A round's round-trip time is the least of its samples, and counts from three samples on.",
-            why: "The paper times one segment a round trip; Linux takes the least, which delayed ACKs do not disturb.",
+            what: "The round-trip time of a round is the minimum of at least three samples.",
+            why: "The paper times one segment per round trip. Linux takes the minimum, which delayed ACKs do \
+                  not disturb.",
         },
         Deviation {
-            what: "On stacks of whole segments the packets in the queue are W (RTT - BaseRTT) / BaseRTT, else of RTT.",
-            why: "The first is the kernel's since 2.6.30, the second the paper's.",
+            what: "The number of queued packets is W (RTT - BaseRTT) over RTT, or over BaseRTT on stacks \
+                   that count whole segments.",
+            why: "The first is the paper's, the second the kernel's since 2.6.30.",
         },
         Deviation {
-            what: "The window's own steps do not ask whether it was used to the full.",
-            why: "The kernel does not ask there either; where the receive window is the limit, the delay is what stops the growth.",
+            what: "The window changes whether it was fully used or not.",
+            why: "The kernel does the same. With the receive window as the limit, the delay stops the \
+                  growth.",
         },
     ],
 };

@@ -36,8 +36,9 @@ pub struct Wtp {
     half_of: WindowBase,
 }
 
-/// What an ACK does to a window of `cwnd` packets: k (wi / cwnd - f / wd), f being its marks (Siris et al. 2002, equation 4
-/// and the first of section 3). Unless `marked_adds`, an ACK with a mark only takes: - k f / wd.
+/// The change of a window of `cwnd` packets by an ACK with f marks: k (wi / cwnd - f / wd) (Siris et al.
+/// 2002, equation 4 and the first of section 3). Without `marked_adds`, an ACK with a mark changes it by - k
+/// f / wd.
 #[inline]
 pub fn step(cwnd: f64, marks: f64, gain: f64, weights: Weights, marked_adds: bool) -> f64 {
     let added = if marks > 0.0 && !marked_adds { 0.0 } else { weights.increase / cwnd };
@@ -58,14 +59,15 @@ impl Registered for Wtp {
         let mut problems: Vec<Problem> = Vec::new();
         for (name, value) in explicit {
             match (form, value) {
-                (Form::General, None) => problems.push((name, "is required by form = \"general\"".into())),
+                (Form::General, None) => problems.push((name, "is required with form = \"general\"".into())),
                 (Form::General, Some(_)) | (_, None) => {}
-                _ => problems
-                    .push((name, format!("goes with form = \"general\", not with \"{}\"", form.word()))),
+                _ => {
+                    problems.push((name, format!("is only for form = \"general\", not \"{}\"", form.word())))
+                }
             }
         }
         if max_window.is_some_and(|max| max < min_window) {
-            problems.push((Given::max_window.name, "must not be less than min_window".into()));
+            problems.push((Given::max_window.name, "must be at least min_window".into()));
         }
         if !problems.is_empty() {
             return Err(problems);
@@ -90,7 +92,7 @@ impl Registered for Wtp {
         match profile.ecn {
             Ecn::PerPacket => Vec::new(),
             ecn => vec![format!(
-                "wtp answers the mark of each packet and needs ecn = \"per-packet\", not \"{}\"",
+                "wtp reacts to the mark of each packet and needs ecn = \"per-packet\", not \"{}\"",
                 ecn.word()
             )],
         }
@@ -126,13 +128,13 @@ impl Control for Wtp {
         };
         w.cwnd = grown.max(self.min_window).min(self.max_window.unwrap_or(f64::INFINITY)) * acked.mss;
         if acked.marks > 0 {
-            // What a mark took off is not won back by slow start. Nothing else moves the threshold: after a timeout slow
-            // start goes on up to it (RFC 5681 section 3.1).
+            // Slow start does not regain the decrease by a mark. Nothing else moves the threshold: after a
+            // timeout slow start continues up to it (RFC 5681 section 3.1).
             w.ssthresh = w.ssthresh.min(w.cwnd);
         }
     }
 
-    /// ssthresh after `event`: a loss halves, as with NewReno; marks are no events of their own.
+    /// The threshold after `event`: a loss halves it like NewReno; marks are no events.
     fn ssthresh(&mut self, w: &Window, event: &Congestion) -> f64 {
         let base = match (event.signal, self.half_of) {
             (Signal::Mark, _) => return w.cwnd,
@@ -186,25 +188,25 @@ params! {
     pub struct Given {
         /// Gain per round trip.
         gain: f64 = Number, Text("0.5"), Range::GAIN => source: "Siris et al. 2002 section 4";
-        /// Where the weight is: in the increase, in the decrease, or in both by the two weights below.
+        /// Place of the weight: in the increase, in the decrease, or in both by the two weights below.
         form: Form = Form::TYPE, Text("proportional-increase") => source: "Siris et al. 2002 equations 5 and 6";
-        /// An ACK adds in proportion to it; with form = "general" only.
-        increase_weight: Option<f64> = Number, Absent("as the form says, from the group's weight"), Range::GAIN
+        /// Weight of the increase per ACK, for form = "general".
+        increase_weight: Option<f64> = Number, Absent("derived from form and the group's weight"), Range::GAIN
             => source: "Siris et al. 2002 section 2.2";
-        /// A mark subtracts in inverse proportion to it; with form = "general" only.
-        decrease_weight: Option<f64> = Number, Absent("as the form says, from the group's weight"), Range::GAIN
+        /// Weight that divides the decrease per mark, for form = "general".
+        decrease_weight: Option<f64> = Number, Absent("derived from form and the group's weight"), Range::GAIN
             => source: "Siris et al. 2002 section 2.2";
         /// Minimum window.
         min_window: f64 = Packets, Text("1 packet"), Range::WINDOW
-            => source: "the paper gives none; below one packet nothing would ever be sent again";
+            => source: "the paper gives none; below one packet a sender would stop";
         /// Maximum window.
         max_window: Option<f64> = Packets, Absent("unlimited"), Range::FROM_ONE => source: "Siris et al. 2002";
-        /// How a connection begins: with the minimum window, or by slow start until its first mark. After a
-        /// timeout slow start ends at half of the window or at a mark, with either.
+        /// Start of a connection: the minimum window, or slow start until the first mark. After a timeout,
+        /// slow start ends at half of the window or at a mark.
         start: Start = Start::TYPE, Text("none")
             => source: "Siris et al. 2002 measure after 60 s and describe no start";
-        /// Increase by an ACK with a mark: as by any ACK, or none, as in RFC 3168 section 6.1.2. With none the
-        /// mean window is weight * (1 - p) / p, not weight / p.
+        /// Increase by an ACK with a mark: as for any ACK, or none, as in RFC 3168 section 6.1.2. With none
+        /// the mean window is weight * (1 - p) / p instead of weight / p.
         marked_ack: MarkedAck = MarkedAck::TYPE, Text("increase")
             => source: "Siris et al. 2002 equations 4 and 6: f is 1 or 0 in one formula that every ACK applies";
     }
@@ -216,20 +218,29 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::CongestionControl,
     traits: Mechanism::PLAIN,
     title: "Willingness to pay",
-    doc: "Each ACK adds gain * (increase weight / window), each mark takes gain / decrease weight off; rates become \
-          proportional to the group's weight. Needs ecn = \"per-packet\". A loss halves the window as with NewReno.",
+    example: r#"groups.users.weight = 2
+
+[groups.users.tcp]
+ecn = "per-packet"
+ack_every = 1
+congestion_control = { kind = "wtp", gain = 0.5 }"#,
+    doc: "Each ACK adds gain * (increase weight / window); each mark takes gain / decrease weight. Rates \
+          become proportional to the group's weight. Needs ecn = \"per-packet\". A loss halves the window \
+          like NewReno.",
     source: "Siris, Courcoubetis, Margetis 2002; Gibbens, Kelly 1999",
     params: Given::PARAMS,
     observables: &[WINDOW],
     counters: &[],
     deviations: &[
         Deviation {
-            what: "The window has a floor of one packet.",
-            why: "The paper gives none; a window below one packet gets no ACK and so stops for ever.",
+            what: "The window is at least one packet.",
+            why: "The paper gives no minimum; a window below one packet gets no ACK, and the sender would \
+                  stop.",
         },
         Deviation {
             what: "An ACK that covers several packets adds one step.",
-            why: "The law is stated for one ACK a packet; others come only from repairs, which the paper has not.",
+            why: "The paper assumes one ACK per packet. Other ACKs come only from retransmissions, which the \
+                  paper does not have.",
         },
     ],
 };

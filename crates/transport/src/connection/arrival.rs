@@ -1,4 +1,4 @@
-//! What the arrival of a segment does (RFC 9293 section 3.10.7).
+//! Arrival of a segment (RFC 9293 section 3.10.7).
 
 use super::*;
 
@@ -160,8 +160,8 @@ impl Connection {
         self.progress(at, to);
     }
 
-    /// A RST counts where its number is the one expected; elsewhere in the window it is answered by an ACK, so that one who truly
-    /// has no connection can say so (RFC 5961 section 3).
+    /// A RST is accepted only with the expected number. Elsewhere in the window an ACK answers it; an end
+    /// that really has no connection then resets again (RFC 5961 section 3).
     fn take_reset(&mut self, at: End, seq: u64, expected: u64, to: &mut Outlet) {
         let window = to.profile.max_window;
         let tail = self.tail(at);
@@ -195,7 +195,7 @@ impl Connection {
         let tail = self.tail(End::Server);
         tail.state = State::Established;
         tail.timer = Time::NEVER;
-        // Karn: where it was sent twice nobody knows which was meant.
+        // Karn: the answer to a retransmission is ambiguous.
         tail.handshake = match tail.handshake {
             RoundTrip::Since(then) if tail.tries == 1 => RoundTrip::Took(now.since(then)),
             _ => RoundTrip::Unknown,
@@ -212,7 +212,7 @@ impl Connection {
     }
 
     /// The acknowledgement and the window of a segment; `false`: it is not acceptable, and nothing else of it counts.
-    #[expect(clippy::too_many_arguments, reason = "a segment and what is known of it")]
+    #[expect(clippy::too_many_arguments, reason = "a segment and its context")]
     fn take_ack(
         &mut self,
         at: End,
@@ -340,7 +340,7 @@ impl Connection {
         }
         let interactive = self.tail(at).interactive;
         if again && self.state(at) == State::TimeWait {
-            self.wait_time(at, to); // the FIN is repeated: the wait begins anew
+            self.wait_time(at, to); // a repeated FIN restarts the wait
         }
         let mut bits = packet.flags;
         let Some(receiver) = self.incoming(at) else {
@@ -360,7 +360,7 @@ impl Connection {
         }
     }
 
-    /// What came in order is handed over; behind the last byte the other end's close.
+    /// Delivers data in order, and after the last byte the other end's close.
     fn progress(&mut self, at: End, to: &mut Outlet) {
         let profile = to.profile;
         let expected = self.expected(at);

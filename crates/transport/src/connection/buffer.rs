@@ -34,7 +34,7 @@ impl Buffer {
         Buffer { capacity, edge: capacity.min(FIELD), shift, scales: false, other: 0, latest: None }
     }
 
-    /// What a SYN tells: the window unscaled, and the shift (RFC 7323 section 2.2).
+    /// Window field and scale of a SYN: the window is unscaled (RFC 7323 section 2.2).
     pub(super) fn offer(&self) -> (u16, u8) {
         (self.capacity.min(FIELD) as u16, self.shift)
     }

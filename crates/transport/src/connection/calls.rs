@@ -1,4 +1,4 @@
-//! What applications and timers ask of a connection (RFC 9293 section 3.9.1, 3.10.1 to 3.10.5, 3.10.8).
+//! Calls of applications and timers (RFC 9293 section 3.9.1, 3.10.1 to 3.10.5, 3.10.8).
 
 use super::*;
 use crate::sender::Life;
@@ -24,8 +24,9 @@ impl Connection {
         self.dress(End::Client, from, to);
     }
 
-    /// The application at `end` writes; gives how many bytes the send buffer took. Where it did not take all, [`Notice::Room`]
-    /// follows. Nothing is taken after a close, and from a server without a half of its own ([`Connection::equip`]).
+    /// The application at `end` writes; returns the bytes that the send buffer took. If it did not take all,
+    /// [`Notice::Room`] follows. It takes nothing after a close, nor from a server without a sender
+    /// ([`Connection::equip`]).
     pub fn write(&mut self, end: End, bytes: u64, to: &mut Outlet) -> u64 {
         if !self.talks() || !self.state(end).may_write() || self.tail(end).closing {
             return 0;
@@ -40,8 +41,8 @@ impl Connection {
         taken
     }
 
-    /// The application at `end` takes back what it has written and was never sent; gives how many bytes. What a bounded send buffer
-    /// has taken stays there.
+    /// The application at `end` withdraws unsent data; returns the number of bytes. Data in a bounded send
+    /// buffer stays there.
     pub fn take_back(&mut self, end: End, profile: &Profile) -> u64 {
         if !self.talks() || profile.is_buffer_bounded() {
             return 0;
@@ -49,7 +50,7 @@ impl Connection {
         self.outgoing(end).map_or(0, Sender::withdraw)
     }
 
-    /// What the send buffer of `end` takes now.
+    /// Free space in the send buffer of `end`.
     pub fn room(&self, end: End, profile: &Profile) -> u64 {
         let held = self.half(end).map_or(0, Sender::unacknowledged);
         if profile.is_buffer_bounded() { profile.send_buffer.saturating_sub(held) } else { u64::MAX - held }
@@ -183,7 +184,7 @@ impl Connection {
             }
         }
         if self.incoming(end).is_some_and(|receiver| now >= receiver.deadline()) {
-            self.interact(end, false); // nothing was said in time
+            self.interact(end, false); // no interaction in time
             if let Some(receiver) = self.incoming(end) {
                 receiver.wake(now, to.out);
             }

@@ -26,15 +26,15 @@ pub use state::{Notice, State};
 /// A connection.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    /// What the client sends with.
+    /// The client's sender.
     pub sender: Sender,
-    /// What the server receives it with.
+    /// The server's receiver of that data.
     pub receiver: Receiver,
     talk: Option<Box<Talk>>,
     carries: Carries,
 }
 
-/// What packets of a connection carry in options, as far as its configuration says.
+/// Options in a connection's packets, by its configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carries {
     /// Nothing.
@@ -53,7 +53,7 @@ impl Carries {
     }
 }
 
-/// What there is where applications talk.
+/// State of a connection with applications.
 #[derive(Clone, Debug)]
 struct Talk {
     tails: [Tail; 2],
@@ -70,11 +70,11 @@ struct Back {
     receiver: Receiver,
 }
 
-/// What an end knows beside its sender and receiver.
+/// State of an end apart from its sender and receiver.
 #[derive(Clone, Debug)]
 struct Tail {
     state: State,
-    /// For a SYN-ACK, for a FIN that needs no half of its own, for the end of TIME-WAIT.
+    /// Timer of a SYN-ACK, of a FIN without a sender, or of TIME-WAIT.
     timer: Time,
     /// How often that SYN-ACK or FIN was sent, and the wait for the next.
     tries: u32,
@@ -107,7 +107,7 @@ struct Tail {
 /// Beyond every number.
 const NO_FIN: u64 = u64::MAX;
 
-/// What is known of the round-trip time of a handshake.
+/// The measurement of a handshake's round-trip time.
 #[derive(Clone, Copy, Debug)]
 enum RoundTrip {
     Unknown,
@@ -217,7 +217,7 @@ impl Connection {
         }
     }
 
-    /// What its packets carry in options.
+    /// The options in its packets.
     pub fn carries(&self) -> Carries {
         self.carries
     }
@@ -272,7 +272,8 @@ impl Connection {
         back.sender.persist(now, profile);
     }
 
-    /// Every segment tells its end's receive window, where something on the way may rewrite it. To be called before it opens.
+    /// Lets every segment advertise its end's receive window, because a component on the path may rewrite it.
+    /// Call it before the connection opens.
     pub fn tell_windows(&mut self, profile: &Profile) {
         let Some(talk) = &mut self.talk else { return };
         for tail in &mut talk.tails {
@@ -294,7 +295,7 @@ impl Connection {
         self.talk.as_ref().map_or(State::Closed, |talk| talk.tails[end.index()].state)
     }
 
-    /// What `end` sends with; `None`: a server that never wrote.
+    /// The sender of `end`; `None`: a server that never wrote.
     #[inline]
     pub fn half(&self, end: End) -> Option<&Sender> {
         match end {
@@ -303,7 +304,7 @@ impl Connection {
         }
     }
 
-    /// What its ends send with, as far as they send.
+    /// The senders of both ends, if they exist.
     pub fn senders(&self) -> impl Iterator<Item = &Sender> {
         End::BOTH.into_iter().filter_map(|end| self.half(end))
     }
@@ -331,8 +332,8 @@ impl Connection {
         self.half(end).map_or(0, Sender::written).saturating_sub(talk.tails[end.other().index()].read)
     }
 
-    /// Whether nothing can happen on it any more: each end is closed, or stays in TIME-WAIT for an end that is gone, and what came
-    /// in order was read.
+    /// Whether the connection is finished: each end is closed, or in TIME-WAIT for a closed end, and all data
+    /// was read.
     pub fn is_over(&self) -> bool {
         let Some(talk) = &self.talk else { return false };
         let [client, server] = &talk.tails;
@@ -355,8 +356,7 @@ impl Connection {
         own.min(back).min(talk.tails[end.index()].timer)
     }
 
-    /// What the packet of a segment carries in `options`: to be asked right after each call, segment by
-    /// segment.
+    /// Attaches a segment's options to `packet`. Call it after each call of the connection, once per segment.
     #[inline(always)]
     pub fn attach(
         &mut self,
@@ -429,7 +429,8 @@ impl Connection {
         profile: &Profile,
     ) {
         if segment.flags & (flags::SYN | flags::ACK) == flags::SYN | flags::ACK {
-            // It echoes a stamp, and who measures round trips on the way needs its own.
+            // A packet that echoes a timestamp; components on the path that measure round trips need its own
+            // too.
             carried.ts_val = profile.clock_at(now);
         }
         let (expected, sent) = (self.expected(end), self.sent(end));
@@ -450,10 +451,10 @@ impl Connection {
     }
 
     fn tail(&mut self, end: End) -> &mut Tail {
-        &mut self.talk.as_mut().expect("applications talk over it").tails[end.index()]
+        &mut self.talk.as_mut().expect("applications use it").tails[end.index()]
     }
 
-    /// What `end` sends with, to be changed.
+    /// The sender of `end`.
     #[inline]
     pub fn outgoing(&mut self, end: End) -> Option<&mut Sender> {
         match end {
@@ -462,7 +463,7 @@ impl Connection {
         }
     }
 
-    /// What `end` receives with.
+    /// The receiver of `end`.
     #[inline]
     fn incoming(&mut self, end: End) -> Option<&mut Receiver> {
         match end {
@@ -485,7 +486,7 @@ impl Connection {
             return sender.numbers();
         }
         use State::*;
-        // A server without a half of its own sends nothing but its FIN.
+        // A server without a sender sends nothing but its FIN.
         match self.tail(end).state {
             FinWait1 | Closing | LastAck => (0, 1),
             FinWait2 | TimeWait => (1, 1),
@@ -493,8 +494,8 @@ impl Connection {
         }
     }
 
-    /// Puts the finishing touches to what `end` has just made, from place `from` on: a FIN is a flag, an ACK rides on data, the
-    /// server's goes backwards.
+    /// Completes the new segments of `end` from index `from`: the FIN flag, an ACK on data, the server's
+    /// direction.
     #[inline]
     fn dress(&mut self, end: End, from: usize, to: &mut Outlet) {
         if to.out.len() > from {

@@ -69,14 +69,14 @@ impl State {
     }
 }
 
-/// What an end tells its application.
+/// Notice of an end to its application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// The connection is open.
     Opened(End),
-    /// So many bytes have come in order, in all.
+    /// Total of bytes received in order.
     Received(End, u64),
-    /// So many bytes have room in the send buffer, after a write that was not taken whole.
+    /// Free space in the send buffer, after a write that it did not take completely.
     Room(End, u64),
     /// The other end has no more to send.
     PeerClosed(End),

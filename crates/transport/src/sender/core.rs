@@ -1,5 +1,5 @@
-//! What every loss recovery shares: sequence numbers, congestion control, timers, marks, and the segments
-//! that leave.
+//! The part of a sender that all loss recoveries share: sequence numbers, congestion control, timers, marks,
+//! departures.
 
 mod conex;
 mod departures;
@@ -55,7 +55,7 @@ pub(super) struct Core {
     pub(super) timer: Time,
     /// Retransmissions (or SYNs) since the last progress.
     pub(super) tries: u32,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub(super) retransmitted: u32,
     /// The timestamp clock at the current call.
     pub(super) clock: u32,
@@ -78,14 +78,14 @@ pub(super) struct Core {
     pub(super) limited: Limited,
 }
 
-/// What the sending end knows of congestion marks.
+/// State of congestion marks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Marks {
-    /// What the handshake settled on.
+    /// The negotiated mode.
     pub(super) mode: Ecn,
     /// The ECN field of new data.
     pub(super) first: Field,
-    /// That of what is sent again.
+    /// The ECN field of retransmissions.
     pub(super) again: Field,
     /// Accurate: the counter s.cep, modulo 8.
     pub(super) counter: u8,
@@ -186,7 +186,7 @@ impl Core {
             // RFC 5681 section 4.1: RW = min(IW, cwnd).
             IdleRestart::InitialWindow => w.cwnd = w.cwnd.min(initial),
             IdleRestart::Halving => {
-                // RFC 2861 section 3.2: ssthresh remembers three quarters of the window.
+                // RFC 2861 section 3.2: ssthresh keeps 3/4 of the window.
                 w.ssthresh = w.ssthresh.max(w.cwnd * 0.75);
                 let restart = w.cwnd.min(initial);
                 let mut left = idle.0.saturating_sub(self.rto.0);
@@ -224,8 +224,8 @@ impl Core {
         Window { cwnd: segments.max(restart) as f64 * mss, ssthresh }
     }
 
-    /// The threshold that a window remembers: at least three quarters of it, unless it comes down to a lower
-    /// one (Linux 3.2's `tcp_current_ssthresh`; what its probe logs).
+    /// The remembered threshold: at least 3/4 of the window, except during a reduction (Linux 3.2's
+    /// `tcp_current_ssthresh`, as its probe logs it).
     pub(super) fn remembered_threshold(&self, profile: &Profile) -> f64 {
         match self.state {
             Recovery::Reduction | Recovery::Recovery => self.window().ssthresh,
@@ -233,7 +233,7 @@ impl Core {
         }
     }
 
-    /// The handshake is over, after `rtt`. `lost`: a SYN had to be sent again.
+    /// The handshake is complete after `rtt`. `lost`: a SYN was retransmitted.
     pub(super) fn agree(
         &mut self,
         mode: Ecn,
@@ -269,7 +269,7 @@ impl Core {
         self.rto = self.rtt.timeout(profile);
     }
 
-    /// Everything sent was acknowledged. Who leaves metrics at the end asks to be woken for it, once.
+    /// All data is acknowledged. With saved metrics, a wake-up follows once.
     pub(super) fn rest(&mut self, x: &Context) {
         if x.profile.save_metrics && self.life == Life::Done {
             return;
@@ -355,8 +355,9 @@ impl Core {
         self.marks.mode != Ecn::Off && self.una < self.marks.reduced_to
     }
 
-    /// Whether so little is free that an offloaded segment may wait for more, or that reordering explains it
-    /// (Linux 3.2's `tcp_is_cwnd_limited`): less than a third of the window and of the largest such segment.
+    /// Whether the window counts as used although some is free (Linux 3.2's `tcp_is_cwnd_limited`). The free
+    /// part is within the reordering, or less than a third of the window and of the largest offloaded
+    /// segment.
     #[inline(never)]
     pub(super) fn third_is_used(&self, reordering: u32, flight: f64, profile: &Profile) -> bool {
         let cwnd = self.window().cwnd;
@@ -502,7 +503,7 @@ impl Core {
 
     /// A reduction was spurious; `before` was the window at its beginning.
     pub(super) fn undo(&mut self, before: Window, profile: &Profile) {
-        // The next loss or mark is an event of its own, though it may be of the same window of data.
+        // The next loss or mark is a new event, even in the same window of data.
         self.marks.reduced_to = self.una;
         let spurious = Spurious { before, to: profile.undo_to, mss: profile.segment() };
         self.control.on_spurious_loss(&spurious);
@@ -514,8 +515,8 @@ impl Core {
         self.timer = x.profile.due(x.now, self.rto);
     }
 
-    /// Segments of a burst (Linux's tcp_tso_autosize): a 1024th of a second at 1.2 times the window's rate,
-    /// at twice that rate below half the threshold, and more where the round trip is short.
+    /// Segments of a burst (Linux's tcp_tso_autosize): 1/1024 s at 1.2 times the window's rate, twice that
+    /// rate below half the threshold, and more with a short round trip.
     pub(super) fn burst(&self, profile: &Profile) -> u64 {
         let Some(srtt) = self.rtt.smoothed() else { return 2 };
         let ratio = if self.control.window().cwnd < self.control.window().ssthresh / 2.0 { 2.0 } else { 1.2 };
@@ -527,7 +528,7 @@ impl Core {
         (bytes.min(65_536) / profile.mss).max(2)
     }
 
-    /// Whether the window was used up to what waits for a whole burst.
+    /// Whether the free window is too small for a whole burst.
     #[inline(never)]
     pub(super) fn burst_was_awaited(&self, flight: f64, profile: &Profile) -> bool {
         flight + (self.burst(profile) + 1) as f64 * profile.segment() > self.control.window().cwnd
@@ -567,7 +568,7 @@ pub(super) fn first_threshold(profile: &Profile) -> f64 {
     }
 }
 
-/// What an ACK means for the window.
+/// Effect of an ACK on the window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Growth {
     pub(super) una: u64,

@@ -1,11 +1,11 @@
-//! What a sender counts of its own life: what reduced its window, and what held it back (RFC 4898 sections
-//! 3.2 and 3.4: the groups `tcpEStatsStack` and `tcpEStatsPerf`).
+//! Counters of a sender: causes of window reductions and of delays (RFC 4898 sections 3.2 and 3.4: the groups
+//! `tcpEStatsStack` and `tcpEStatsPerf`).
 
 use evenflow_base::{Duration, Time};
 
 use crate::congestion_control::Signal;
 
-/// What reduced the window, how often.
+/// Window reductions by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reductions {
     /// Losses told by duplicate ACKs, reports or probes.
@@ -17,7 +17,7 @@ pub struct Reductions {
     pub timeout: u32,
 }
 
-/// What a sender counted.
+/// Counters of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Congestion events by what told them.
@@ -46,7 +46,7 @@ impl Counts {
     }
 }
 
-/// What keeps a sender from sending more.
+/// The current limit of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Limit {
     /// The congestion window.

@@ -120,7 +120,7 @@ impl Sender {
 
     /// The acknowledgement `ack` arrives, alone or on a segment that `holds` data, with the number and
     /// window, in bytes, of a segment that tells one; `false`: it is of something that was never sent.
-    #[expect(clippy::too_many_arguments, reason = "a segment and what is known of it")]
+    #[expect(clippy::too_many_arguments, reason = "a segment and its context")]
     pub fn hear(
         &mut self,
         ack: &Packet,
@@ -178,8 +178,7 @@ impl Sender {
         true
     }
 
-    /// An ACK of `ack` has come: the probes were heard, and the byte that one of them carried was taken where
-    /// it is acknowledged.
+    /// An ACK up to `ack` answers the probes; an acknowledged probe byte was accepted.
     pub fn answered(&mut self, ack: u64) {
         let high = self.core.high;
         let Some(flow) = &mut self.core.flow else { return };

@@ -1,10 +1,8 @@
-//! What a connection leaves behind for the next one to the same host (Linux's route metrics, as Linux 3.2
-//! keeps them).
+//! Metrics that a connection saves for the next one to the same host (Linux 3.2's route metrics).
 //!
-//! A scenario gives them as the lines `cached_ssthresh`, `cached_reordering`, `cached_srtt` and
-//! `cached_rttvar`. With `save_metrics` a user's connections share them: their profile is the cache, read as
-//! a handshake ends; at the end of a connection whoever runs it has [`Metrics::learn`] add to what the
-//! profile holds, and [`Metrics::keep`] put it there. The window itself is never kept.
+//! A scenario gives them as `cached_ssthresh`, `cached_reordering`, `cached_srtt` and `cached_rttvar`. With
+//! `save_metrics` a user's connections share them in their profile. It is read at the end of a handshake and
+//! written at the end of a connection ([`Metrics::learn`], [`Metrics::keep`]). The window is never saved.
 
 use evenflow_base::Duration;
 
@@ -27,7 +25,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// What a profile's connections begin with.
+    /// Initial metrics of a profile's connections.
     pub fn of(profile: &Profile) -> Metrics {
         Metrics {
             ssthresh: profile.cached_ssthresh,
@@ -46,11 +44,10 @@ impl Metrics {
         (profile.cached_srtt, profile.cached_rttvar) = (self.srtt, self.rttvar);
     }
 
-    /// An orderly close. The round-trip time is taken over where it is longer, and approached by an eighth
-    /// where it is shorter; its deviation, at least the distance between the two, likewise by a quarter.
-    /// Where slow start was never left, a threshold that is known rises to half the window; in congestion
-    /// avoidance it is half the window or the threshold, whichever is more; otherwise one that is known rises
-    /// to the threshold.
+    /// Learns from an orderly close. A longer round-trip time replaces the old one, a shorter one counts 1/8.
+    /// The deviation is at least their distance and likewise counts 1/4. The threshold rises to half the
+    /// window in slow start. In congestion avoidance it is the maximum of that and the threshold. Otherwise a
+    /// known one rises to the threshold.
     pub fn learn(&mut self, sender: &Sender, profile: &Profile) {
         let mss = profile.segment();
         let window = sender.window();

@@ -48,9 +48,10 @@ pub struct Tally {
     pub unacked: u32,
     /// Reported by SACK; without it, duplicate ACKs.
     pub sacked: u32,
-    /// Believed lost, sent again or not. Without SACK the first one in a fast recovery, all after a timeout.
+    /// Lost by estimate, retransmitted or not. Without SACK: the first one in a fast recovery, all after a
+    /// timeout.
     pub lost: u32,
-    /// Sent again, and believed to be in the network.
+    /// Retransmitted, and in flight by estimate.
     pub retransmitted: u32,
 }
 
@@ -108,7 +109,7 @@ impl Sender {
         self.core.state
     }
 
-    /// What the handshake settled on for congestion marks.
+    /// The negotiated ECN mode.
     pub fn ecn(&self) -> Ecn {
         self.core.marks.mode
     }
@@ -118,13 +119,13 @@ impl Sender {
         self.core.marks.reported
     }
 
-    /// Segments sent again so far.
+    /// Segments retransmitted so far.
     #[inline]
     pub fn retransmitted(&self) -> u64 {
         u64::from(self.core.retransmitted)
     }
 
-    /// What it counted so far.
+    /// Its counters.
     pub fn counts(&self) -> Counts {
         self.core.counts
     }
@@ -336,8 +337,8 @@ impl Sender {
         self.send(now, profile, out);
     }
 
-    /// The end that was opened is open: what it has to send may go. `rtt` is the time that its SYN-ACK took,
-    /// if that is known; `lost`: it was sent again.
+    /// The passive end is open: queued data may leave. `rtt` is that of its SYN-ACK, if known; `lost`: it was
+    /// retransmitted.
     pub fn accept(
         &mut self,
         mode: Ecn,

@@ -1,8 +1,8 @@
-//! CUBIC in the whole numbers of a current Linux kernel.
+//! CUBIC in the integer arithmetic of a current Linux kernel.
 //!
-//! Packets, jiffies and 1/1024 s: the target decides after how many acknowledged packets the window grows by
-//! one (`cnt`), looked at once a jiffy at most, and once in 31 where the window has not moved. Symbols are
-//! the kernel's.
+//! Units are packets, jiffies and 1/1024 s. The target gives `cnt`, the acknowledged packets per increase of
+//! the window. It is updated at most once per jiffy, and every 31 jiffies while the window does not change.
+//! Symbols are the kernel's.
 
 use evenflow_base::{Duration, Time};
 
@@ -13,10 +13,10 @@ use super::{Shape, SlowStart};
 /// Jiffies in a second: CONFIG_HZ, which a distribution chooses; 1000 is the finest there is.
 pub const HZ: u64 = 1000;
 
-/// While the window stands still the curve is looked at after more than this: HZ / 32.
+/// Jiffies between updates while the window does not change: HZ / 32.
 const STILL: u64 = HZ / 32;
 
-/// What modules differ in.
+/// Differences between kernel modules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Module {
     /// The growth of a window whose limit is not known yet: a packet for this many acknowledged.
@@ -32,15 +32,14 @@ pub struct Module {
     by_acks: bool,
 }
 
-/// A kernel of today: 5 % a round trip at first, one and a half windows a round trip at most.
+/// A current kernel: at first 5 % per round trip, at most half a window.
 pub const TODAY: Module = Module { first: 20, steepest: 2, most: None, ratio: 16, by_acks: false };
 
-/// Linux 2.6.22, which ns-2.35 ships (Sanhaji 2015's stack). Its mean of the packets an ACK covers starts at
-/// two and, in whole sixteenths, comes to rest at 31/16 where every packet has an ACK of its own: growth is
-/// nearly twice the curve's.
+/// Linux 2.6.22, as in ns-2.35 (Sanhaji 2015). Its mean of packets per ACK starts at two and converges to
+/// 31/16 with one ACK per packet. Growth is nearly twice that of the cubic function.
 pub const OF_2_6_22: Module = Module { first: 50, steepest: 1, most: Some(16), ratio: 31, by_acks: true };
 
-/// What an epoch remembers.
+/// State of an epoch.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     /// When it began.
@@ -106,7 +105,7 @@ impl Curve {
         self.epoch.map(|epoch| epoch.began)
     }
 
-    /// The application was idle: the curve stands still meanwhile.
+    /// The application was idle: the epoch is shifted by that time.
     pub fn shift(&mut self, idle: Duration) {
         if let Some(epoch) = &mut self.epoch {
             epoch.began += idle;
@@ -186,7 +185,7 @@ impl Curve {
         self.count = (self.count * 16 / module.ratio).max(module.steepest);
     }
 
-    /// ssthresh in packets: the part `beta` of the window, two at least.
+    /// The threshold in packets: the share `beta` of the window, at least two.
     pub fn reduce(&mut self, cwnd: u64, fast_convergence: bool) -> u64 {
         self.epoch = None;
         self.credit = 0;

@@ -16,7 +16,7 @@ use super::Shape;
 /// Jiffies in a second (Debian 7).
 pub const HZ: u64 = 250;
 
-/// While the window stands still the curve is looked at after more than this: HZ / 32.
+/// Jiffies between updates while the window does not change: HZ / 32.
 const STILL: u64 = HZ / 32;
 
 /// At most so many ACKs per packet before the first loss.
@@ -28,7 +28,7 @@ const TWO_PACKETS: u64 = 2 << 4;
 /// ACKs so close, in ms, belong to one train (`hystart_ack_delta`).
 const TRAIN_GAP: u64 = 2;
 
-/// What a round's least delay must rise by: a sixteenth, 4 to 16 ms, in eighths of a millisecond.
+/// Minimum rise of a round's delay: 1/16 of the minimum delay, 4 to 16 ms, in 1/8 ms.
 #[inline]
 pub fn rise(delay_min: u64) -> u64 {
     (delay_min >> 4).clamp(4 << 3, 16 << 3)

@@ -46,7 +46,7 @@ pub(super) struct Epoch {
     pub(super) w_est: f64,
 }
 
-/// What a congestion event overwrites (RFC 9438 section 4.9.2).
+/// State that a congestion event overwrites (RFC 9438 section 4.9.2).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Memory {
     /// cwnd_prior, packets.
@@ -73,8 +73,8 @@ impl Curve {
         Curve { shape, half_of, now, before: None, last: Time::ZERO }
     }
 
-    /// What an ACK of `segments` (need not be whole) adds to the window in congestion avoidance; `smoothed`
-    /// is the smoothed round-trip time in seconds.
+    /// The increase in congestion avoidance for an ACK of `segments`, which may be a fraction; `smoothed` is
+    /// the smoothed round-trip time in seconds.
     pub(super) fn grow(&mut self, cwnd: f64, segments: f64, now: Time, smoothed: f64) -> f64 {
         let Shape { c, beta, reno_friendly, .. } = self.shape;
         let memory = &mut self.now;
@@ -165,7 +165,7 @@ impl Control for Rfc {
         self.curve.reduce(w, event)
     }
 
-    /// One packet at least, where the threshold is two (section 4.6).
+    /// At least one packet; the threshold is at least two (section 4.6).
     fn after_mark(&self, w: &Window, event: &Congestion, _: f64) -> f64 {
         self.curve.cut(w, event).max(event.mss)
     }

@@ -1,10 +1,9 @@
-//! The sender as a ConEx sender: what it hears of congestion goes to the gauges ([`crate::exposure`]), and
-//! what these say onto its data packets.
+//! The sender as a ConEx sender: passes congestion to the gauges ([`crate::exposure`]) and their declarations
+//! onto data packets.
 //!
-//! Over IPv4 the ECN field of a data packet is that of the code it carries, ECT(1) as a rule, also where no
-//! mark would come back; what is not ECN-capable for the stack is no ConEx packet. Over IPv6 the two are
-//! independent. Pure ACKs, SYNs, a FIN by itself and window probes say nothing (RFC 7786 section 4;
-//! draft-briscoe-conex-re-ecn-tcp-04 section 6.1.7).
+//! Over IPv4 the ECN field of a data packet is that of its code, usually ECT(1). A packet that is not
+//! ECN-capable is not a ConEx packet. Over IPv6 the two are independent. Pure ACKs, SYNs, a FIN alone and
+//! window probes declare nothing (RFC 7786 section 4; draft-briscoe-conex-re-ecn-tcp-04 section 6.1.7).
 
 use evenflow_base::{Duration, Report, Time, packet};
 
@@ -22,7 +21,7 @@ pub(in crate::sender) struct Exposed {
     speaks: bool,
     /// The last ACK carried ECE.
     pub(in crate::sender) echoing: bool,
-    /// What re-ECN's counter without end of the last ACK shows.
+    /// Re-ECN's unlimited counter in the last ACK.
     pub(in crate::sender) shown: u16,
 }
 
@@ -144,9 +143,8 @@ impl Core {
         }
     }
 
-    /// The SACK option of an ACK up to `ack`. A first block that is acknowledged already, or lies in the
-    /// second, tells of a duplicate (RFC 2883 section 4): what came twice was sent once too often (RFC 7786
-    /// section 3.1).
+    /// Reads the SACK option of an ACK up to `ack`. A first block below `ack` or inside the second reports a
+    /// duplicate (RFC 2883 section 4), hence a spurious retransmission (RFC 7786 section 3.1).
     #[cold]
     #[inline(never)]
     pub(in crate::sender) fn hear_report(&mut self, ack: u64, report: &Report, profile: &Profile) {

@@ -177,7 +177,7 @@ impl Core {
         self.control.on_packet_sent(&sent);
     }
 
-    /// What lies in `range` and was not delivered is lost.
+    /// Data in `range` that was not delivered is lost.
     #[inline]
     pub(in crate::sender) fn lose(&mut self, range: Range<u64>) {
         if self.departures.is_some() {
@@ -249,7 +249,7 @@ impl Core {
         self.control.on_rate_sample(&sample);
     }
 
-    /// After sending: whether only the application limits the flow, all lost segments being sent again
+    /// After sending: whether only the application limits the flow, with all lost segments retransmitted
     /// (section 4.1.2.4).
     #[cold]
     #[inline(never)]

@@ -1,8 +1,8 @@
-//! Flow control of an end that an application writes to: the window that the other end tells, what of the
-//! queue may go (RFC 9293 section 3.8.6, RFC 1122 section 4.2.3.4), and probes of a window that is closed.
+//! Flow control: the advertised window, the part of the queue that may leave (RFC 9293 section 3.8.6, RFC
+//! 1122 section 4.2.3.4), and probes of a closed window.
 //!
-//! A FIN takes one sequence number (RFC 9293 section 3.4). Here it is one byte more in the queue, so that
-//! loss recovery need not know of it. The connection writes it as a flag ([`Core::carries_fin`]).
+//! A FIN takes one sequence number (RFC 9293 section 3.4). It is one more byte in the queue, so that loss
+//! recovery needs no special case. The connection writes it as a flag ([`Core::carries_fin`]).
 
 use evenflow_base::{Duration, Time};
 
@@ -17,7 +17,7 @@ use super::Core;
 /// 4.2.3.4: 0.1 to 1 s).
 const OVERRIDE: Duration = Duration::from_millis(1000);
 
-/// What a sender knows of the other end's window.
+/// The other end's window.
 #[derive(Clone, Debug)]
 pub(in crate::sender) struct Flow {
     /// One beyond the last byte that may be sent; [`UNTOLD`]: no window was advertised, and the profile's
@@ -107,9 +107,9 @@ impl Core {
         if !waits && (all || 2 * payload >= flow.largest) { payload } else { 0 }
     }
 
-    /// What the receive window leaves of a burst that has begun with a full segment: Linux hands a burst to
-    /// the network card cut at the window's edge (`tcp_mss_split_point`, since 3.14), so that its last
-    /// segment is short. A burst that ends before, or would begin with a short one, is not cut so.
+    /// The part of a burst within the receive window. Linux splits a burst at the window's edge, so that its
+    /// last segment is short (`tcp_mss_split_point`, since 3.14). A burst that ends before the edge or starts
+    /// with a short segment is not split.
     #[cold]
     #[inline(never)]
     pub(in crate::sender) fn cut_by_window(&self, profile: &Profile) -> u64 {
@@ -124,7 +124,7 @@ impl Core {
         edge.min(self.queue_end()).saturating_sub(self.next).min(profile.mss)
     }
 
-    /// The payload of the first unacknowledged segment, as it is sent again without SACK.
+    /// Payload of the first unacknowledged segment in a retransmission without SACK.
     pub(in crate::sender) fn first_payload(&self, profile: &Profile) -> u64 {
         if self.flow.is_none() {
             return (self.data_end(profile) - self.una).min(profile.mss);
@@ -133,7 +133,7 @@ impl Core {
         end.saturating_sub(self.una).min(self.longest(self.una, profile))
     }
 
-    /// What keeps back the next segment, where it is not the congestion window.
+    /// The limit other than the congestion window that delays the next segment.
     #[inline(never)]
     pub(in crate::sender) fn held_back_by(&self, profile: &Profile) -> Limit {
         let by_window = match &self.flow {
@@ -160,8 +160,8 @@ impl Core {
             && self.size.is_some_and(|size| size > self.una)
     }
 
-    /// After every call: a timer runs where the window alone holds back what is queued, for a lost update
-    /// would be waited for in vain (RFC 9293 section 3.8.6.1).
+    /// After every call: starts the persist timer when only the window delays queued data, because a window
+    /// update may be lost (RFC 9293 section 3.8.6.1).
     pub(in crate::sender) fn persist(&mut self, now: Time, profile: &Profile) {
         let waits = self.persists(profile);
         let Some(flow) = &mut self.flow else { return };

@@ -1,5 +1,5 @@
-//! The scoreboard: every segment that was sent and not yet acknowledged, what the receiver reported of it,
-//! what is believed lost, and how much is therefore in the network (RFC 6675 section 4, RFC 8985 section 6).
+//! The scoreboard: unacknowledged segments with their SACK reports and loss estimates, and the number of
+//! bytes in flight (RFC 6675 section 4, RFC 8985 section 6).
 
 use std::collections::VecDeque;
 
@@ -45,7 +45,7 @@ impl Sent {
     }
 }
 
-/// What an ACK delivered for the first time.
+/// Data that an ACK delivered for the first time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Delivered {
     /// Bytes, acknowledged or reported.
@@ -99,13 +99,12 @@ pub struct Board {
     losses: Option<Vec<(u64, u64)>>,
 }
 
-/// What an ACK is about to show, for detections that count segments from the first outstanding one (Linux
-/// 3.2).
+/// Preview of an ACK, for detections that count segments from the first outstanding one (Linux 3.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckPreview {
     /// Segments that the cumulative part covers.
     pub acknowledged: usize,
-    /// Whether one of those was sent again at some time.
+    /// Whether one of them was ever retransmitted.
     pub resent: bool,
     /// The same of those beyond the first.
     pub resent_beyond_head: bool,
@@ -147,8 +146,7 @@ impl Board {
         *self = Board { segments, ranges, losses, ..Board::default() };
     }
 
-    /// What an ACK of everything before `una` with its report will show; `mark`: see
-    /// [`AckPreview::originals_only`].
+    /// The preview of an ACK up to `una` with its report; `mark`: see [`AckPreview::originals_only`].
     pub fn preview(&self, una: u64, report: &Report, mark: u64) -> AckPreview {
         let mut seen = AckPreview::default();
         let known = self.forward();
@@ -202,7 +200,7 @@ impl Board {
         self.ranges.last().map_or(0, |range| self.find(range.1))
     }
 
-    /// What is believed to be in the network, bytes (RFC 6675 section 4, SetPipe).
+    /// Bytes in flight by estimate (RFC 6675 section 4, SetPipe).
     #[inline]
     pub fn pipe(&self) -> u64 {
         self.outstanding + self.resent - self.sacked - self.lost
@@ -226,13 +224,13 @@ impl Board {
         self.sacked_segments
     }
 
-    /// Bytes sent again and believed to be in the network.
+    /// Bytes retransmitted and in flight by estimate.
     #[inline]
     pub fn resent(&self) -> u64 {
         self.resent
     }
 
-    /// Bytes believed lost, whether or not they were sent again.
+    /// Bytes lost by estimate, retransmitted or not.
     #[inline]
     pub fn lost(&self) -> u64 {
         self.lost
@@ -389,7 +387,7 @@ impl Board {
         }
     }
 
-    /// Takes a segment out of the sums of what is lost and sent again.
+    /// Removes a segment from the sums of lost and retransmitted bytes.
     #[inline]
     fn forget(&mut self, segment: &Sent) {
         if segment.is(LOST) {
@@ -411,7 +409,7 @@ impl Board {
             news.newest = Some(s.sent);
             news.reordered |= disordered && s.end() <= self.forward;
         } else if rtt < floor {
-            return; // what arrived is the original, not its retransmission
+            return; // the original arrived, not its retransmission
         }
         if (s.sent, s.end()) >= (self.latest.sent, self.latest.end) {
             self.latest = Latest { sent: s.sent, end: s.end(), rtt };
@@ -424,7 +422,7 @@ impl Board {
         self.segments.partition_point(|segment| segment.end() <= seq)
     }
 
-    /// Segment `i` is lost, whether or not it was sent again already.
+    /// Marks segment `i` as lost, retransmitted or not.
     fn mark(&mut self, i: usize) {
         let segment = &mut self.segments[i];
         if !segment.is(SACKED | LOST) {
@@ -469,7 +467,7 @@ impl Board {
         }
     }
 
-    /// What was sent again is lost again when something first sent after that is reported.
+    /// A retransmission is lost when later new data is reported.
     pub fn mark_lost_again(&mut self) {
         if self.resent == 0 {
             return;
@@ -486,13 +484,13 @@ impl Board {
         }
     }
 
-    /// Whether the first segment was ever sent again (`only_head`), or any.
+    /// Whether the first segment (`only_head`), or any, was ever retransmitted.
     pub fn was_resent(&self, only_head: bool) -> bool {
         let looked_at = if only_head { 1 } else { self.segments.len() };
         self.segments.iter().take(looked_at).any(Sent::again)
     }
 
-    /// Whether anything sent again is on its way, or the first segment ever was sent again.
+    /// Whether any retransmission is in flight, or the first segment was ever retransmitted.
     pub fn head_was_resent(&self) -> bool {
         self.resent > 0 || self.was_resent(true)
     }
@@ -505,9 +503,9 @@ impl Board {
         }
     }
 
-    /// A timeout was no mistake: what ends before `mark` and was not reported is lost, and no retransmission
-    /// is on its way but that of the first segment where `keep_head`. Tells whether anything else had been
-    /// sent again.
+    /// A timeout was genuine: unreported segments that end before `mark` are lost. No retransmission is in
+    /// flight except that of the first segment with `keep_head`. Returns whether another one had been
+    /// retransmitted.
     pub fn lose_sent_before(&mut self, mark: u64, keep_head: bool) -> bool {
         let mut again = false;
         for i in 0..self.segments.len() {
@@ -562,9 +560,8 @@ impl Board {
         self.mark_below(edge)
     }
 
-    /// Finds losses by the distance to the highest byte reported: a segment is lost when the segment
-    /// `threshold` + 1 beyond it is reported; one that was sent again, when something first sent after that
-    /// is.
+    /// Detects losses by distance: a segment is lost when the segment `threshold` + 1 beyond it is reported.
+    /// A retransmission is lost when later new data is reported.
     pub fn mark_by_distance(&mut self, threshold: u32, mss: u64) -> u64 {
         let Some(&(_, highest)) = self.ranges.last() else { return 0 };
         let mut lost = self.mark_below(highest.saturating_sub(u64::from(threshold) * mss + mss));
@@ -599,9 +596,9 @@ impl Board {
         lost
     }
 
-    /// Finds losses by time (RFC 8985 section 6.2 step 5): what was sent before the latest delivered segment,
-    /// and longer ago than its round-trip time and the reordering window. Gives the bytes newly lost and when
-    /// to look again.
+    /// Detects losses by time (RFC 8985 section 6.2 step 5). Lost segments were sent before the latest
+    /// delivered one, and longer ago than its round-trip time plus the reordering window. Returns newly lost
+    /// bytes and the next check.
     pub fn mark_by_time(&mut self, now: Time, window: Duration) -> (u64, Option<Time>) {
         let (mut lost, mut again) = (0, None::<Time>);
         if self.sacked == 0 && self.lost == 0 {
@@ -648,7 +645,7 @@ impl Board {
         }
     }
 
-    /// What was believed lost was not: nothing is, but what is in the network again stays there.
+    /// Revokes all losses; retransmissions in flight stay.
     pub fn lose_none(&mut self) {
         for segment in &mut self.segments {
             if segment.is(LOST) {
@@ -676,7 +673,8 @@ impl Board {
         None
     }
 
-    /// The first segment below the highest reported byte that was neither reported nor sent again (rule 3).
+    /// The first segment below the highest reported byte that was neither reported nor retransmitted (rule
+    /// 3).
     pub fn next_hole(&self) -> Option<usize> {
         let &(_, highest) = self.ranges.last()?;
         let hole = |s: &Sent| !s.is(SACKED) && !s.is(RESENT) && !s.again();
@@ -694,15 +692,14 @@ impl Board {
         self.segments.iter().rposition(|s| !s.is(SACKED))
     }
 
-    /// Segments reported, believed lost (sent again or not), and of which a retransmission is believed to be
-    /// in the network.
+    /// Segments reported, lost (retransmitted or not), and with a retransmission in flight, by estimate.
     pub fn counted(&self) -> [u32; 3] {
         let of = |bit| self.segments.iter().filter(|s| s.is(bit)).count() as u32;
         let lost = self.segments.iter().filter(|s| !s.is(SACKED) && s.is(LOST)).count() as u32;
         [of(SACKED), lost, of(RESENT)]
     }
 
-    /// Segment `i` is sent again.
+    /// Retransmits segment `i`.
     pub fn resend(&mut self, i: usize, now: Time) -> Sent {
         let segment = &mut self.segments[i];
         if !segment.is(RESENT) {

@@ -1,9 +1,8 @@
-//! Loss recovery as in Linux 3.2 (`loss_detection = "fack-adaptive"`): forward acknowledgement whose distance
-//! follows the reordering that was seen, F-RTO with SACK (RFC 5682), the kernel's order of steps for an ACK,
-//! and its window in each state.
+//! Loss recovery of Linux 3.2 (`loss_detection = "fack-adaptive"`): forward acknowledgement whose distance
+//! follows the reordering seen, F-RTO with SACK (RFC 5682), and the kernel's order of steps for an ACK.
 //!
-//! The window grows before losses are looked for, so the ACK that shows a loss may still have opened it.
-//! States are those of [`Recovery`]; `recover` is the kernel's `high_seq` in all of them.
+//! The window grows before losses are detected, so an ACK that reveals a loss may still have grown it. States
+//! are those of [`Recovery`]; `recover` is the kernel's `high_seq`.
 
 use evenflow_base::{Duration, Packet, Report, Time};
 
@@ -20,7 +19,7 @@ use super::scoreboard::{Proportional, Scoreboard};
 /// Most reordering that is believed, segments (TCP_MAX_REORDERING).
 const MOST_REORDERING: u32 = 127;
 
-/// What an ACK shows, for the steps that follow one on another.
+/// Findings from an ACK, for the later steps.
 #[derive(Clone, Copy, Debug)]
 struct News {
     /// The echoed timestamp.
@@ -234,8 +233,8 @@ impl Linux3_2 {
         }
     }
 
-    /// A hole that was filled without being sent again, or a duplicate of what was reported, shows how far
-    /// the network reorders.
+    /// A hole filled without a retransmission, or a duplicate of reported data, shows the extent of
+    /// reordering.
     fn learn_reordering(&mut self, c: &Core, seen: &AckPreview, una: u64) {
         let settled = self.mark == 0 || una > self.mark;
         if (c.state != Recovery::Loss || self.scoreboard.undo.is_some()) && settled {
@@ -372,8 +371,8 @@ impl Linux3_2 {
         }
     }
 
-    /// Whether the reduction turns out spurious: every retransmission was reported as a duplicate, or an
-    /// original came after all (its echo is older than the first retransmission).
+    /// Whether the reduction was spurious: every retransmission was reported as a duplicate, or an original
+    /// arrived (its echo is older than the first retransmission).
     fn was_spurious(&self, news: &News) -> bool {
         self.scoreboard.undo.is_some_and(|undo| {
             let older = (news.echo.wrapping_sub(undo.stamp) as i32) < 0;
@@ -404,9 +403,8 @@ impl Linux3_2 {
         spurious
     }
 
-    /// A partial ACK: whether more losses are looked for. Where its hole was filled by a late original, the
-    /// reordering is known, and at its end the recovery will be undone; until then the window is still the
-    /// reduction's.
+    /// A partial ACK: whether to look for more losses. If a late original filled its hole, the reordering is
+    /// known and the recovery is undone at its end. Until then the window stays reduced.
     fn partial(&mut self, news: &News) -> bool {
         let board = &self.scoreboard.board;
         let forward = board.forward();

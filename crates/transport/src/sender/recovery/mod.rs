@@ -1,8 +1,8 @@
 //! Loss recovery behind one trait: duplicate ACKs (RFC 5681, RFC 6582), the scoreboard (RFC 6675, with
 //! RACK-TLP and PRR), Linux 3.2.
 //!
-//! A recovery detects losses and decides what is sent again. It reports congestion events to the congestion
-//! control and proposes windows to it; it writes none.
+//! A recovery detects losses and selects retransmissions. It reports congestion events to the congestion
+//! control and proposes windows to it.
 
 pub mod board;
 mod duplicate_acks;
@@ -92,7 +92,7 @@ pub(super) trait LossRecovery {
         let calm = matches!(c.state, Recovery::Open | Recovery::Disorder);
         let reduces = calm && ack.seq > c.marks.reduced_to && !c.needs.every_mark;
         if reduces {
-            // RFC 3168 section 6.1.2: as for a loss, but nothing is sent again. The window may come down to
+            // RFC 3168 section 6.1.2: as for a loss, but without a retransmission. The window may decrease to
             // one segment.
             let mss = x.profile.segment();
             let flight = ((c.next - c.una) as f64).min(c.window().cwnd.max(mss));

@@ -1,4 +1,4 @@
-//! What recoveries with SACK share: the scoreboard, what an ACK delivers, sending by the pipe, PRR, undo.
+//! The common part of recoveries with SACK: scoreboard, delivery, sending by the pipe, PRR, undo.
 
 use evenflow_base::{Duration, Packet, Report, Time};
 
@@ -52,7 +52,7 @@ impl Proportional {
     }
 }
 
-/// What a spurious reduction is taken back to.
+/// The state before a reduction, for an undo.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Undo {
     window: Window,
@@ -88,7 +88,7 @@ impl Decay {
     }
 }
 
-/// What an ACK shows.
+/// Findings from an ACK.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct News {
     pub(super) delivered: Delivered,
@@ -158,7 +158,7 @@ impl Scoreboard {
             c.rtt.seen(rtt);
         }
         let sample = match x.profile.rtt {
-            // Where all was sent again, the timestamp knows which of the two arrived.
+            // If all segments were retransmitted, the timestamp identifies the copy that arrived.
             RttSource::SendTimes => delivered
                 .oldest
                 .map(|sent| x.now.since(sent))
@@ -262,8 +262,8 @@ impl Scoreboard {
         self.half = false;
     }
 
-    /// Whether segment `i` may be sent again: the part beyond the receive window may not, and is split from
-    /// it.
+    /// Whether segment `i` may be retransmitted. The part beyond the receive window may not, and is split
+    /// off.
     pub(super) fn may_resend(&mut self, i: usize, c: &Core, profile: &Profile) -> bool {
         c.flow.is_none() || self.board.split(i, c.edge(profile))
     }
@@ -367,9 +367,9 @@ impl Scoreboard {
         c.emit(segment.seq, u64::from(segment.len), |_| board.pipe() as f64, x);
     }
 
-    /// Whether new segments wait until a burst of `burst` may go (Linux's tcp_tso_should_defer): `space` is
-    /// less, and less than a third of the window; one left within the last millisecond; and the next ACK is
-    /// due within a millisecond and half a round trip.
+    /// Whether new segments wait for a burst of `burst` (Linux's tcp_tso_should_defer). `space` is smaller,
+    /// and less than a third of the window. The last burst left within a millisecond. The next ACK is due
+    /// within a millisecond and half a round trip.
     pub(in crate::sender) fn waits_for_more(
         &self,
         c: &Core,
@@ -414,8 +414,8 @@ impl Scoreboard {
         }
     }
 
-    /// After sending: a window that was not full for a timeout comes half way down to what was used, unless
-    /// something waits to be sent (RFC 2861 section 3.2; the kernel's `tcp_cwnd_validate`).
+    /// After sending: halves the distance between a window that was not full for a timeout and its used part,
+    /// unless data waits (RFC 2861 section 3.2; the kernel's `tcp_cwnd_validate`).
     fn decay(&mut self, c: &mut Core, x: &Context) {
         let mss = x.profile.segment();
         let cwnd = c.window().cwnd;

@@ -27,7 +27,7 @@ const WORST_ACK_DELAY: Duration = Duration::from_millis(200);
 /// ticks of its clock at 1000 Hz.
 const TWO_TICKS: Duration = Duration::from_millis(2);
 
-/// What the early timer is for.
+/// Purpose of the early timer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Early {
     /// Something may turn out lost once the reordering window is over (RFC 8985 section 6.3).
@@ -83,7 +83,7 @@ impl LossRecovery for Selective {
         }
         let marks = match c.marks.mode {
             Ecn::Off => 0,
-            // What delivers nothing may be old: its counter says nothing.
+            // An ACK that delivers nothing may be old; its counter is ignored.
             Ecn::Accurate | Ecn::ReEcn | Ecn::ReEcnUnlimited if delivered.segments == 0 => 0,
             _ => self.congestion_marks(c, ack, delivered.segments, delivered.bytes, x),
         };
@@ -154,7 +154,7 @@ impl LossRecovery for Selective {
         }
         let calm = matches!(c.state, Recovery::Open | Recovery::Disorder);
         if calm && self.scoreboard.board.lost() > 0 {
-            // What was sent since recovery began is lost as well: another event.
+            // Data sent since the start of the recovery is lost too: a new event.
             self.begin_recovery(c, in_network, x);
             self.share_out(c, &delivered, false, x.profile);
         }
@@ -174,8 +174,8 @@ impl LossRecovery for Selective {
             c.timer = Time::NEVER;
             return;
         }
-        // A segment that the timer already sent again does not lower the threshold once more (RFC 5681
-        // section 3.1).
+        // A segment that the timer already retransmitted does not lower the threshold again (RFC 5681 section
+        // 3.1).
         if c.state != Recovery::Loss || c.tries == 0 || x.profile.reduce_after_timeout {
             self.scoreboard.remember(c);
             self.scoreboard.reduce(c, Signal::Timeout, x);
@@ -338,7 +338,7 @@ impl Selective {
             _ => false,
         };
         let cwnd = if proportional {
-            // What delivers nothing lets nothing out, but the fast retransmit itself goes.
+            // An ACK that delivers nothing releases nothing, except the fast retransmit.
             if delivered.bytes == 0 && !s.force {
                 return;
             }
@@ -382,9 +382,8 @@ impl Selective {
         c.enter(if s.board.sacked() > 0 { Recovery::Disorder } else { Recovery::Open });
     }
 
-    /// Takes a reduction back where the ACK shows that it was spurious: it answers something sent before the
-    /// first retransmission (RFC 4015 section 3.2), or every retransmission was reported as a duplicate (RFC
-    /// 3708).
+    /// Undoes a spurious reduction: the ACK answers data sent before the first retransmission (RFC 4015
+    /// section 3.2), or every retransmission was reported as a duplicate (RFC 3708).
     fn try_undo(
         &mut self,
         c: &mut Core,
