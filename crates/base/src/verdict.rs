@@ -80,6 +80,14 @@ reasons! {
     Blocked = "blocked",
     /// Congestion policer: no token is left for credit.
     CreditPoliced = "credit_policed",
+    /// DualPI2: the C queue, picked with p'^2.
+    Pi2 = "pi2",
+    /// DualPI2: the L queue, marked with the coupled probability.
+    Coupled = "coupled",
+    /// DualPI2: the L queue, marked for its own delay.
+    Native = "native",
+    /// DualPI2: the L queue, dropped in overload.
+    Overload = "overload",
 }
 
 /// A verdict on a packet.

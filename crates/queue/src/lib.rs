@@ -21,6 +21,7 @@ pub mod csfq;
 pub mod drop_preference;
 pub mod droptail;
 pub mod drr;
+pub mod dualpi2;
 pub mod fifo;
 pub mod fq_codel;
 pub mod held;

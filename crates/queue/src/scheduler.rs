@@ -8,6 +8,7 @@ use evenflow_base::schema::{Mechanism, Problem, Value, Values};
 use evenflow_base::{Packet, Reason, Share, Time, Verdict};
 
 use crate::drr::Drr;
+use crate::dualpi2::DualPi2;
 use crate::fifo::Fifo;
 use crate::fq_codel::FqCodel;
 use crate::held::{Dropped, FlowTable, HashStats, Kind, Nested, NodeCounts, Queued, Schedule, Sent, Served};
@@ -248,6 +249,8 @@ schedulers! {
         Tbf(Tbf) in tbf,
     }
     disciplines {
+        /// See [`crate::dualpi2`].
+        DualPi2(DualPi2),
         /// See [`crate::fq_codel`].
         FqCodel(FqCodel),
     }
