@@ -74,12 +74,12 @@ def test_a_new_mechanism_gets_its_row(costs: Any) -> None:
         {"name": "action", "type": "one of mark, drop", "default": "mark"},
         {"name": "extra", "type": "unheard of", "default": "absent: none"},
     ]
-    register["mechanisms"].append({"room": "queue", "kind": "dualpi2", "params": needs, **blank})
-    [row] = [swap for swap in costs.swaps(register) if swap.name == "dualpi2"]
-    queue = {"kind": "dualpi2", "floor": "11 Mbit/s", "mode": "strong", "action": "drop", "limit": "333 packets"}
+    register["mechanisms"].append({"room": "queue", "kind": "brand-new", "params": needs, **blank})
+    [row] = [swap for swap in costs.swaps(register) if swap.name == "brand-new"]
+    queue = {"kind": "brand-new", "floor": "11 Mbit/s", "mode": "strong", "action": "drop", "limit": "333 packets"}
     assert row.settings == {"links.bottleneck.queue": queue}
     needs[3]["default"] = "required"
-    with pytest.raises(ValueError, match=r"dualpi2 requires extra \(unheard of\)"):
+    with pytest.raises(ValueError, match=r"brand-new requires extra \(unheard of\)"):
         costs.swaps(register)
 
 

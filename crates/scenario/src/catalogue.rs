@@ -126,10 +126,9 @@ pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
     match room {
         Room::Queue => &[
             ("cake", "fq-codel as a leaf of the scheduler htb"),
-            ("dualpi2", "pie, or red with action \"mark\""),
             ("fq-pie", "fq-codel, or pie"),
             ("blue", "pie"),
-            ("l4s", "red with action \"mark\", and congestion_control \"dctcp\""),
+            ("l4s", "dualpi2, and congestion_control \"dctcp\" with ect = 1"),
         ],
         Room::Scheduler => &[("wfq", "drr"), ("cake", "htb with leaves of fq-codel")],
         Room::Stage => &[("cake", SHAPERS)],

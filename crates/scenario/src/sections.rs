@@ -362,7 +362,7 @@ pub static QUEUE: Section = Section {
             ..key(
                 "limit",
                 Shape::Stepped(Type::QueueLength),
-                Fallback::Absent("unlimited; 10240 packets with fq-codel, 127 with sfq"),
+                Fallback::Absent("unlimited; 10240 packets with fq-codel, 10000 with dualpi2, 127 with sfq"),
                 "How much may wait: packets, bytes, or time at line rate; shared by all classes.",
             )
         },

@@ -179,6 +179,8 @@ def _rule_marks(rule: Tree) -> bool:
     kind = rule.get("kind")
     if kind in MARKERS:
         return rule.get("action") != "drop"
+    if kind == "dualpi2":
+        return True
     if kind == "pie":
         return mean_of(rule.get("ecn_threshold", 0.1)) > 0
     return kind in ("codel", "fq-codel") and (rule.get("ecn", True) is True or "ce_threshold" in rule)

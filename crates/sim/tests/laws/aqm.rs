@@ -161,3 +161,57 @@ groups.heavy = {{ users = 1, path = ["bottleneck"], traffic = {{ kind = "poisson
         close(r.number("groups.heavy.throughput_bps"), 2.5e6, 0.08);
     }
 }
+
+/// RFC 9332 section 2.1 and appendix C.2: scalable flows (DCTCP with ECT(1)) and Reno at one DualPI2. The marks of the L queue are k
+/// times the root of the drops of the C queue, the delay of the C queue is the target, and rates are as R_C / (1.22 R_L).
+#[test]
+fn dualpi2_couples_its_queues() {
+    for (form, of_ratio) in [("rfc9332", 0.15), ("linux", 0.3)] {
+        let text = format!(
+            r#"
+duration = "60 s"
+warmup = "20 s"
+links.line = {{ rate = "100 Mbit/s", delay = "10 ms", queue = {{ kind = "dualpi2", form = "{form}" }} }}
+groups.classic = {{ users = 1, class = "c", path = ["line"], traffic = {{ kind = "bulk", flows = 5, start = {{ uniform = ["0 s", "5 s"] }} }} }}
+groups.scalable = {{ users = 1, class = "l", path = ["line"], traffic = {{ kind = "bulk", flows = 5, start = {{ uniform = ["0 s", "5 s"] }} }}, tcp = {{ congestion_control = "dctcp", ecn = "accurate", ect = "1" }} }}
+"#
+        );
+        let r = run(&text, 1);
+        let of = |class: &str, what: &str| r.number(&format!("links.line.classes.{class}.{what}"));
+        let (c, l) = (of("c", "queue_delay_s_mean"), of("l", "queue_delay_s_mean"));
+        close(c, 0.015, 0.1);
+        assert!(l < 0.001, "{form}: {l}");
+        let dropped = of("c", "drops.pi2") / of("c", "arrived_packets");
+        let marked = of("l", "marks.coupled") / of("l", "arrived_packets");
+        close(marked, 2.0 * dropped.sqrt(), 0.1);
+        assert_eq!(r.drops("line"), of("c", "drops.pi2"), "{form}: the L queue drops nothing");
+        let rate = |group: &str| r.number(&format!("groups.{group}.throughput_bps"));
+        close(rate("scalable") / rate("classic"), (0.02 + c) / (1.22 * (0.02 + l)), of_ratio);
+        assert!(r.number("links.line.utilisation") > 0.99, "{form}");
+    }
+}
+
+/// Datagrams that never react, 1.5 times what the link carries: DualPI2 drops also in the L queue once k p' reaches 1, so that the
+/// delay stays bounded; without `drop_overload` only the full buffer drops.
+#[test]
+fn dualpi2_in_overload() {
+    let text = |more: &str| {
+        format!(
+            r#"
+duration = "40 s"
+warmup = "20 s"
+links.line = {{ rate = "10 Mbit/s", queue = {{ kind = "dualpi2"{more} }} }}
+groups.flood = {{ users = 1, path = ["line"], traffic = {{ kind = "cbr", rate = "15 Mbit/s", packet = "1000 B", ecn_capable = true }} }}
+"#
+        )
+    };
+    // ECT(0): the C queue. A third must go: p'^2 = 1/3 > p_Cmax = 1/4, where ECN does not protect any more.
+    let r = run(&text(""), 1);
+    close(r.number("links.line.drops.pi2"), 20.0 * 5e6 / 8e3, 0.02);
+    assert_eq!(r.value("links.line.drops").get("limit"), None);
+    close(r.number("links.line.queue_delay_s_mean"), 0.015, 0.1);
+    // p' is at most 1/2, and a quarter is marked: the buffer of 250 ms fills.
+    let r = run(&text(", drop_overload = false, coupling = 2"), 1);
+    close(r.number("links.line.queue_delay_s_mean"), 0.25, 0.05);
+    assert!(r.number("links.line.drops.limit") > 0.0);
+}
