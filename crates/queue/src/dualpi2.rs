@@ -213,12 +213,13 @@ impl DualPi2 {
         self.params.given.coupling * self.base
     }
 
-    /// Whether p_CL has reached its maximum. Linux requires more than 1.
+    /// Whether p_CL has reached its maximum, and drops take over. Linux requires more than 1.
     fn is_overloaded(&self) -> bool {
-        match self.params.given.form {
+        let beyond = match self.params.given.form {
             Form::Rfc => self.coupled() >= 1.0,
             Form::Linux => self.coupled() > 1.0,
-        }
+        };
+        beyond && self.params.given.drop_overload
     }
 
     /// Whether a packet of a queue is picked with probability `p`: a sum of probabilities (recur), or a draw in Linux.
@@ -258,7 +259,7 @@ impl DualPi2 {
         }
         let coupled = self.coupled().min(1.0);
         if overloaded && !spared {
-            if self.params.given.drop_overload && self.picks_squared(L) {
+            if self.picks_squared(L) {
                 return Verdict::Drop(Reason::Overload);
             }
             mark(packet);
