@@ -255,7 +255,7 @@ def mechanisms_md(schema: dict[str, Any]) -> str:
         "",
         "Every queue, scheduler, stage, traffic source and TCP of this version, with its parameters. The same text",
         "comes from `evenflow describe NAME`. Quantities are strings with units; `docs/scenario.schema.json` gives",
-        "editors the grammar.",
+        "editors the scenario format.",
         "",
     ]
     for room, heading in HEADINGS.items():
@@ -336,10 +336,10 @@ def metrics_md(schema: dict[str, Any]) -> str:
 
 
 def stepping() -> list[str]:
-    """How mechanisms are stepped by hand."""
-    lines = ["## Stepping a mechanism by hand", ""]
+    """How to step a mechanism directly."""
+    lines = ["## Stepping a mechanism", ""]
     lines += [
-        "`ef.mechanism(kind, **params)` gives the simulator's own object; every answer is a table.",
+        "`ef.mechanism(kind, **params)` returns the object that the simulator uses. Every call returns a table.",
         "",
     ]
     rows = []
@@ -347,7 +347,7 @@ def stepping() -> list[str]:
         for method, arguments in methods.items():
             said = ", ".join(f"`{name}` ({what})" for name, what in arguments.items())
             rows.append({"name": f"{method}()", "room": room, "doc": said or "none"})
-    return lines + grid(rows, ("room", "name", "doc"), ("Room", "Method", "Arguments; after the semicolon the default"))
+    return lines + grid(rows, ("room", "name", "doc"), ("Category", "Method", "Arguments (meaning; default)"))
 
 
 def grid(rows: list[dict[str, str]], keys: tuple[str, ...], headings: tuple[str, ...]) -> list[str]:

@@ -1,1 +1,1 @@
-"""Runs: the engine, records, the store, studies, and mechanisms stepped by hand."""
+"""Runs: the engine, records, the store, studies, and single mechanisms."""

@@ -1,4 +1,4 @@
-"""Step one mechanism by hand, by the simulator's own object: a queue, stage, application, congestion control, …."""
+"""Step one mechanism directly, with the simulator's own object: a queue, stage, application, congestion control, …."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ class Mechanism:
 
 
 def mechanism(kind: str, **params: Any) -> Mechanism:
-    """Make a mechanism to step by hand.
+    """Make a mechanism to step directly.
 
     Args:
         kind: as in a scenario: "activity-meter", "activity-aqm", "csfq", …

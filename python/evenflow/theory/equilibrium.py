@@ -101,7 +101,7 @@ def equilibrium(fluid: Fluid, *, corrected: bool = False, composed: bool = False
     """Rates, prices and utilisation at rest (see the module's text).
 
     Args:
-        fluid: from `model.fluid`, or made by hand.
+        fluid: from `model.fluid`, or made directly.
         corrected: with half a packet and the queueing delay, or without.
         composed: in the corrected column, that marks of several links on one packet are one mark.
     """
