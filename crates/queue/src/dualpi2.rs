@@ -417,6 +417,11 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Queue,
     traits: Traits { owns_queues: true, default_limit: Some(LIMIT), ..Mechanism::PLAIN },
     title: "Dual-queue coupled AQM of L4S (DualPI2)",
+    example: r#"[links.bottleneck.queue]
+kind = "dualpi2"
+target = "15 ms"
+coupling = 2
+form = "linux""#,
     doc: "Packets with ECT(1) or CE wait in an L queue, all others in a C queue. A PI controller of the longer delay sets a base \
           probability p'. The C queue drops or marks with p'^2. The L queue marks with k p', or by its own delay threshold. The L queue is \
           served first, up to the share of the C queue.",
