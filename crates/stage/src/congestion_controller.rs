@@ -317,17 +317,17 @@ impl Kind for CongestionController {
 }
 
 words! {
-    pub(crate) enum Mode { Police = "police", Split = "split" }
+    pub enum Mode { Police = "police", Split = "split" }
 }
 
 words! {
-    pub(crate) enum AccountOf { Bearer = "bearer", Flow = "flow" }
+    pub enum AccountOf { Bearer = "bearer", Flow = "flow" }
 }
 
 params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Debug)]
-    pub(crate) struct Given {
+    pub struct Given {
         /// What slows senders down that know no ECN: policers behind the stage; or ECE, which it sets on one
         /// passing acknowledgement a round trip of reports, for TCP senders that stand at the gateway, with ecn =
         /// "gateway".

@@ -6,6 +6,7 @@
 //! congestion never meet it, however much they send. Not here: who makes reports (the sender), whether they are true (the
 //! auditor), a policer by rate ([`crate::policer`]).
 
+use evenflow_base::params::Key;
 use evenflow_base::schema::{
     Counter, Deviation, Fallback, Mechanism, Observable, Param, Place, Problem, Range, Room, Traits, Type,
     Value, Values,
@@ -563,6 +564,9 @@ params! {
             => source: "draft-wagner-conex-audit-02 section 2.2";
     }
 }
+
+/// Where it has the round-trip time from.
+pub const RTT_FROM: Key<Option<RttFrom>> = Given::rtt_from;
 
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {

@@ -400,7 +400,7 @@ const ECN_WORDS: &[&str] = &[RULES[0].0, RULES[1].0, RULES[2].0, RULES[3].0, RUL
 params! {
     /// The parameters of the ingress.
     #[derive(Clone, Debug)]
-    pub(crate) struct Entrance {
+    pub struct Entrance {
         /// Bytes of the header: 20 (ipip), 24 (gre), 50 (vxlan, with the Ethernet header inside), 36 (gtp-u), 40
         /// (gtp-u-sequence, which numbers packets).
         overhead: Value = BytesOr(NAMES), Text("ipip"), Range::between(1.0, 1000.0)
