@@ -121,7 +121,7 @@ words! {
 }
 
 words! {
-    /// What a step of a queue does to its scheduler.
+    /// The effect of a queue's step on its scheduler.
     pub enum Change {
         /// It goes on.
         Keep = "keep",
@@ -200,7 +200,7 @@ pub struct Queue {
     pub scheduler_per: SchedulerPer,
     /// What it is from later instants on: limit and scheduler.
     pub changes: Vec<(Time, Queue)>,
-    /// What a change does.
+    /// The effect of a change.
     pub change: Change,
 }
 

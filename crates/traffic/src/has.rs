@@ -422,7 +422,7 @@ impl Has {
 }
 
 words! {
-    /// What becomes of the connections of a chunk that is given up.
+    /// The fate of the connections of a chunk that is given up.
     pub enum GiveUp { Close = "close", Drain = "drain" }
 }
 

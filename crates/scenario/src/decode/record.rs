@@ -19,7 +19,7 @@ use crate::model::{
 };
 use crate::sections::{FLOW, LINK, QUEUE, RECORD, SERIES};
 
-/// What `events` may hold.
+/// The words of `events`.
 const EVENTS: &[&str] = EventKind::WORDS;
 
 /// Values a run may record in all its series: more is a slip, and would not fit anywhere.

@@ -200,7 +200,7 @@ fn row(list: &[Json], ty: Type, range: &Range, path: &str, errors: &mut Errors) 
     each(list, path, errors, |item, here, errors| single(item, ty, range, here, errors)?.number())
 }
 
-/// What `one` makes of each item of a list; `None` means errors.
+/// Reads each item of a list with `one`; `None` means errors.
 fn each<T>(
     list: &[Json],
     path: &str,
@@ -213,7 +213,7 @@ fn each<T>(
     (errors.len() == before).then_some(all)
 }
 
-/// What `one` makes of each item of a table; `None` means errors.
+/// Reads each item of a table with `one`; `None` means errors.
 fn each_named<T>(
     table: &Table,
     path: &str,
