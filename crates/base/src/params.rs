@@ -118,11 +118,13 @@ impl<T: Parameter<One = T>> Parameter for Tables<T> {
     }
 }
 
-/// The name of a parameter, with its type.
+/// A parameter, with its type.
 #[derive(Debug)]
 pub struct Key<T> {
     /// As it is in a scenario file.
     pub name: &'static str,
+    /// Its declaration.
+    pub param: Param,
     of: PhantomData<fn() -> T>,
 }
 
@@ -136,8 +138,8 @@ impl<T> Copy for Key<T> {}
 
 impl<T> Key<T> {
     /// The key of a parameter; [`params!`](crate::params) makes them.
-    pub const fn new(name: &'static str) -> Key<T> {
-        Key { name, of: PhantomData }
+    pub const fn new(param: Param) -> Key<T> {
+        Key { name: param.name, param, of: PhantomData }
     }
 }
 
@@ -196,13 +198,15 @@ macro_rules! params {
         impl $name {
             /// The parameters in the order of the documents.
             pub const PARAMS: &'static [$crate::schema::Param] = {
-                #[allow(unused_imports)]
-                use $crate::schema::{Fallback::*, Param, Range, Type::*};
-                const OWN: &[Param] = &[$($crate::param!($field, concat!($($doc),+), $($decl),+ $(=> $source)?)),*];
+                const OWN: &[$crate::schema::Param] = &[$($name::$field.param),*];
                 $crate::joined_with!(OWN $(, <$part_type>::PARAMS)*)
             };
 
-            $(pub const $field: $crate::params::Key<$rust> = $crate::params::Key::new(stringify!($field));)*
+            $(pub const $field: $crate::params::Key<$rust> = {
+                #[allow(unused_imports)]
+                use $crate::schema::{Fallback::*, Param, Range, Type::*};
+                $crate::params::Key::new($crate::param!($field, concat!($($doc),+), $($decl),+ $(=> $source)?))
+            };)*
 
             /// From decoded values.
             pub fn read(values: &$crate::schema::Values) -> $name {
@@ -267,6 +271,7 @@ macro_rules! words {
         $vis:vis enum $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal),+ $(,)? }
     ) => {
         $(#[$meta])*
+        #[allow(missing_docs)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         $vis enum $name { $($(#[$doc])* $variant,)+ }
 

@@ -704,6 +704,17 @@ impl Values {
         self.0.get(name)
     }
 
+    /// The kind of a mechanism in a table.
+    ///
+    /// # Panics
+    /// The table is not that of a mechanism.
+    pub fn kind(&self) -> &str {
+        match self.get("kind") {
+            Some(Value::Word(kind)) => kind,
+            other => panic!("no mechanism was decoded: {other:?}"),
+        }
+    }
+
     /// The number of a quantity that is given or has a default.
     pub fn number(&self, name: &str) -> f64 {
         self.maybe(name).unwrap_or_else(|| panic!("parameter {name} was not decoded as a number"))

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use evenflow_base::schema::{Problem, Values};
 use evenflow_base::{Ecn, End, Stream, Time};
-use evenflow_traffic::{App, Call, Conn, Datagram, Event, Setting, Transfer, ending};
+use evenflow_traffic::{App, Call, Common, Conn, Datagram, Event, Setting, Transfer, ending};
 
 use crate::args::{Args, bad};
 
@@ -26,7 +26,7 @@ impl Application {
     pub fn new(kind: &str, values: &Values, seed: u64) -> Result<Application, Vec<Problem>> {
         let stream = |purpose: &str| Stream::new(seed, purpose);
         let ending = ending(values, &mut stream("until"), 0);
-        let arrivals = values.get("arrivals").is_some();
+        let arrivals = values.has(Common::arrivals);
         let app = App::build(kind, values, &Setting { stream: &stream, ending, arrivals, user: 0 })?;
         Ok(Application { app, open: BTreeSet::new() })
     }

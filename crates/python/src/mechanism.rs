@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use evenflow_base::schema::{Room, Traits, Type, Value as Quantity};
 use evenflow_base::{Duration, Ecn, Packet, Rate, Reason, Stream, Time, Verdict, ip};
 use evenflow_queue::held::{self, Served};
+use evenflow_queue::htb;
 use evenflow_queue::{
     Admission, Dropped, Gate, Limit, LinkFacts, Next, Occupancy, Qdisc, Queued, Scheduler, default_limit,
     droptail,
@@ -109,7 +110,7 @@ impl Inner {
         };
         let object = match table.room {
             Room::Queue | Room::Scheduler if table.room == Room::Scheduler || table.traits.owns_queues => {
-                let each = match values.get("each") {
+                let each = match values.raw(htb::Given::each) {
                     Some(Quantity::Table(each)) => Some(Arc::new(each.clone())),
                     _ => None,
                 };

@@ -61,7 +61,8 @@ pub fn mark_re_ecn(packet: &mut Packet) -> bool {
     after.is_some()
 }
 
-const KEY: Key<Action> = Key::new(ACTION.name);
+/// The parameter of markers, with its type.
+pub const KEY: Key<Action> = Key::new(ACTION);
 
 /// The parameter of markers.
 pub const ACTION: Param = Param {

@@ -9,6 +9,7 @@
 use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Values};
 use evenflow_base::{Duration, Packet, Rate, Stream, Time};
 
+use crate::rule::capacity;
 use crate::{LinkFacts, Occupancy, Reason, Rule, Verdict};
 
 /// Overflows that may lower α in one window: 0.99^29 is about 0.75, the cap of 25 %.
@@ -47,9 +48,7 @@ impl Params {
     /// From decoded values; the capacity defaults to the link's rate.
     pub fn new(values: &Values, rate: Option<Rate>) -> Result<Params, Vec<Problem>> {
         let given = Given::read(values);
-        let Some(capacity) = given.capacity.or(rate) else {
-            return Err(vec![("capacity", "is required: the link has no rate".into())]);
-        };
+        let capacity = capacity(given.capacity, rate)?;
         Ok(Params {
             capacity: capacity.0,
             memory: given.memory,

@@ -374,7 +374,7 @@ words! {
 
 impl Per {
     /// The parameter of every scheduler that has several queues.
-    pub const KEY: Key<Per> = Key::new(PER.name);
+    pub const KEY: Key<Per> = Key::new(PER);
 }
 
 /// The parameter of schedulers with several queues.

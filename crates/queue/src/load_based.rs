@@ -9,7 +9,7 @@ use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, 
 use evenflow_base::{Duration, Packet, Rate, Stream, Time};
 
 use crate::action::ACTION;
-use crate::rule::last_strike;
+use crate::rule::{capacity, last_strike};
 use crate::{Action, LinkFacts, Occupancy, Reason, Rule, Verdict};
 
 /// Parts of a sliding interval.
@@ -58,9 +58,7 @@ impl Params {
     /// From decoded values; the capacity defaults to the link's rate.
     pub fn new(values: &Values, rate: Option<Rate>) -> Result<Params, Vec<Problem>> {
         let given = Given::read(values);
-        let Some(capacity) = given.capacity.or(rate) else {
-            return Err(vec![("capacity", "is required: the link has no rate".into())]);
-        };
+        let capacity = capacity(given.capacity, rate)?;
         Ok(Params {
             interval: given.interval,
             target: given.target,

@@ -16,6 +16,11 @@ pub struct LinkFacts<'a> {
     pub classes: &'a [String],
 }
 
+/// The capacity that a rule assumes: the one given, or the link's.
+pub(crate) fn capacity(given: Option<Rate>, link: Option<Rate>) -> Result<Rate, Vec<Problem>> {
+    given.or(link).ok_or_else(|| vec![("capacity", "is required: the link has no rate".into())])
+}
+
 /// The numbers that a table gives to traffic classes, by the class's number; `usual` for one that is not in it.
 pub fn by_class(table: &BTreeMap<String, f64>, classes: &[String], usual: f64) -> Vec<f64> {
     classes.iter().map(|class| table.get(class).copied().unwrap_or(usual)).collect()

@@ -5,12 +5,13 @@
 //! they mean the same.
 
 use evenflow_base::schema::{Law, Value, Values};
+use evenflow_traffic::Leaving;
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 
 use crate::model::{
-    Arrivals, Component, Direction, EventKind, Every, Group, Histogram, Hop, Jitter, Link, Loss, Lost, Per,
-    Queue, RateSpec, Record, Scenario, Spec, Stage, Tcp, Traffic,
+    Arrivals, Component, Direction, Every, Group, Histogram, Hop, Jitter, Link, Loss, Lost, Per, Queue,
+    RateSpec, Record, Scenario, Spec, Stage, Tcp, Traffic,
 };
 
 /// The canonical JSON of a scenario.
@@ -163,17 +164,9 @@ fn link(link: &Link) -> Json {
     Json::Object(table)
 }
 
-fn ways(ways: &[usize]) -> &'static str {
-    match ways {
-        [0] => "forward",
-        [1] => "reverse",
-        _ => "both",
-    }
-}
-
 fn jitter(jitter: &Jitter) -> Json {
-    let order = if jitter.keeps_order { "keep" } else { "reorder" };
-    json!({ "normal": value(&jitter.deviation), "order": order, "direction": ways(jitter.ways) })
+    let (order, direction) = (jitter.order.word(), jitter.ways.word());
+    json!({ "normal": value(&jitter.deviation), "order": order, "direction": direction })
 }
 
 fn loss(loss: &Loss) -> Json {
@@ -188,7 +181,7 @@ fn loss(loss: &Loss) -> Json {
     };
     table.insert("from".into(), seconds(loss.from.seconds()));
     table.extend(loss.until.map(|until| ("until".into(), seconds(until.seconds()))));
-    table.insert("direction".into(), json!(ways(loss.ways)));
+    table.insert("direction".into(), json!(loss.ways.word()));
     if let Some((most, delay)) = loss.again {
         table.insert("retransmissions".into(), json!(most));
         table.insert("retransmission_delay".into(), seconds(delay.seconds()));
@@ -234,7 +227,7 @@ fn queue(queue: &Queue) -> Json {
     }
     let later = queue.changes.iter().map(|(at, queue)| (seconds(at.seconds()), self::queue(queue)));
     let mut all = stepped(std::iter::once((seconds(0.0), now)).chain(later).collect());
-    all["change"] = json!(if queue.replaces { "replace" } else { "keep" });
+    all["change"] = json!(queue.change.word());
     all
 }
 
@@ -272,7 +265,7 @@ fn arrivals(arrivals: &Arrivals) -> Json {
     table.insert("start".into(), seconds(arrivals.start.seconds()));
     if let Some((until, abort)) = arrivals.ending {
         table.insert("until".into(), seconds(until.seconds()));
-        table.insert("end".into(), json!(if abort { "abort" } else { "close" }));
+        table.insert("end".into(), json!(if abort { Leaving::Abort } else { Leaving::Close }.word()));
     }
     Json::Object(table)
 }
@@ -322,22 +315,11 @@ fn record(record: &Record, scenario: &Scenario) -> Json {
         json!({ "of": series.of, "every": every })
     });
     let histogram = |(link, what): &(usize, Histogram)| {
-        let what = match what {
-            Histogram::Packets => "packets",
-            Histogram::AtDrop => "at_drop",
-        };
-        format!("links.{}.queue.{what}", scenario.links[*link].name)
-    };
-    let event = |kind: &EventKind| match kind {
-        EventKind::Drop => "drop",
-        EventKind::Mark => "mark",
-        EventKind::Arrival => "arrival",
-        EventKind::Open => "open",
-        EventKind::Close => "close",
+        format!("links.{}.queue.{}", scenario.links[*link].name, what.word())
     };
     let mut histograms: Vec<String> = record.histograms.iter().map(histogram).collect();
     histograms.sort_unstable();
-    let mut events: Vec<&str> = record.events.iter().map(event).collect();
+    let mut events: Vec<&str> = record.events.iter().map(|kind| kind.word()).collect();
     events.sort_unstable();
     let mut out = json!({ "series": series.collect::<Vec<_>>(), "histograms": histograms, "events": events });
     if !record.trace.is_empty() {

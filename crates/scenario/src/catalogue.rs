@@ -8,7 +8,7 @@ use evenflow_transport::profile::{COMPLETE, LINES, UNDOCUMENTED};
 use serde_json::{Value as Json, json};
 
 use crate::metrics::{self, METRICS};
-use crate::sections::{CONGESTION_CONTROL, Key, SECTIONS, STEPS, Section, Shape};
+use crate::sections::{CONGESTION_CONTROL, Key, SECTIONS, Section, Shape};
 
 /// The rooms that have mechanisms.
 pub const ROOMS: [Room; 7] = [
@@ -203,7 +203,7 @@ fn mechanism_json(m: &Mechanism) -> Json {
     let mut params: Vec<Json> =
         m.params.iter().filter(documented).map(|p| param_json(p, m.traits.changes)).collect();
     if m.room == Room::Stack {
-        params.push(key_json(&CONGESTION_CONTROL));
+        params.push(key_json(&CONGESTION_CONTROL, GRAMMAR));
     }
     let deviations: Vec<Json> =
         m.deviations.iter().map(|d| json!({ "what": d.what, "why": d.why })).collect();
@@ -222,7 +222,7 @@ fn mechanism_json(m: &Mechanism) -> Json {
 fn section_json(s: &Section) -> Json {
     json!({
         "kind": s.name, "room": Room::Scenario.name(), "title": s.title, "doc": s.doc, "source": GRAMMAR,
-        "params": s.keys.iter().map(key_json).collect::<Vec<_>>(),
+        "params": s.keys.iter().map(|key| key_json(key, GRAMMAR)).collect::<Vec<_>>(),
         "observables": observables(s.observables), "counters": counters(s.counters), "deviations": [],
         "presets": [],
     })
@@ -242,14 +242,10 @@ const GRAMMAR: &str = "docs/scenarios.md";
 
 /// A parameter; those called as one of `changes` may have steps.
 fn param_json(p: &Param, changes: &[&str]) -> Json {
-    let steps = if changes.contains(&p.name) { STEPS } else { "" };
-    json!({
-        "name": p.name, "type": p.ty.describe().0 + steps, "unit": unit(p.ty), "default": default(p.default),
-        "range": p.range.words(), "source": p.source, "doc": p.doc,
-    })
+    key_json(&Key::of(p, changes), p.source)
 }
 
-fn key_json(key: &Key) -> Json {
+fn key_json(key: &Key, source: &str) -> Json {
     let unit = match key.shape {
         Shape::Value(ty) | Shape::Stepped(ty) => unit(ty),
         Shape::Rate => unit(Type::Rate),
@@ -257,7 +253,7 @@ fn key_json(key: &Key) -> Json {
     };
     json!({
         "name": key.name, "type": key.shape.describe(), "unit": unit, "default": default(key.default),
-        "range": key.range.words(), "source": GRAMMAR, "doc": key.doc,
+        "range": key.range.words(), "source": source, "doc": key.doc,
     })
 }
 

@@ -80,19 +80,16 @@ fn reference(definition: &str) -> Json {
 /// A table of a section's keys; with a mechanism: and its parameters.
 fn section(section: &Section, mechanism: Option<&Mechanism>) -> Map<String, Json> {
     let mut properties = Map::new();
-    let mut required: Vec<&str> = Vec::new();
-    for key in section.keys.iter().filter(|key| !matches!(key.shape, Shape::Later)) {
-        let mut schema = shape(&key.shape);
-        if let (Shape::Kind(_), Some(mechanism)) = (&key.shape, mechanism) {
-            schema = json!({ "const": mechanism.kind });
-        }
-        properties.insert(key.name.into(), documented(schema, key.doc, key.default));
-        if key.default == Fallback::Required {
-            required.push(key.name);
-        }
+    let mut required = Vec::new();
+    for key in section.keys {
+        let schema = match (&key.shape, mechanism) {
+            (Shape::Kind(_), Some(mechanism)) => json!({ "const": mechanism.kind }),
+            (one, _) => shape(one),
+        };
+        add(key, schema, &mut properties, &mut required);
     }
     if let Some(mechanism) = mechanism {
-        add_params(mechanism, &mut properties, &mut required);
+        add_all(mechanism.params, mechanism.traits.changes, &mut properties, &mut required);
         // What names the alternative must be there, or every alternative would fit; a queue may leave it out.
         if section.keys.iter().any(|key| key.name == "kind" && key.default == Fallback::Required) {
             required.push("kind");
@@ -109,28 +106,22 @@ fn section(section: &Section, mechanism: Option<&Mechanism>) -> Map<String, Json
     table
 }
 
-fn add_params<'a>(mechanism: &Mechanism, properties: &mut Map<String, Json>, required: &mut Vec<&'a str>)
-where
-    'static: 'a,
-{
-    add_all(mechanism.params, mechanism.traits.changes, properties, required);
+/// A key, which has this schema.
+fn add(key: &Key, schema: Json, properties: &mut Map<String, Json>, required: &mut Vec<&'static str>) {
+    properties.insert(key.name.into(), documented(schema, key.doc, key.default));
+    if key.default == Fallback::Required {
+        required.push(key.name);
+    }
 }
 
-fn add_all<'a>(
-    params: &'static [Param],
+fn add_all(
+    params: &[Param],
     changes: &[&str],
     properties: &mut Map<String, Json>,
-    required: &mut Vec<&'a str>,
-) where
-    'static: 'a,
-{
-    for Param { name, ty, default, doc, .. } in params {
-        let one = value(*ty);
-        let one = if changes.contains(name) { or_steps(&one) } else { one };
-        properties.insert((*name).into(), documented(one, doc, *default));
-        if *default == Fallback::Required {
-            required.push(name);
-        }
+    required: &mut Vec<&'static str>,
+) {
+    for key in params.iter().map(|param| Key::of(param, changes)) {
+        add(&key, shape(&key.shape), properties, required);
     }
 }
 
@@ -217,7 +208,7 @@ fn shape(shape: &Shape) -> Json {
                 let mut properties = Map::new();
                 let mut required = vec!["kind"];
                 properties.insert("kind".into(), json!({ "const": m.kind }));
-                add_params(m, &mut properties, &mut required);
+                add_all(m.params, m.traits.changes, &mut properties, &mut required);
                 json!({
                     "type": "object", "properties": properties, "required": required, "additionalProperties": false,
                 })
@@ -252,7 +243,6 @@ fn shape(shape: &Shape) -> Json {
         }
         Shape::Every => json!({ "anyOf": [reference("plain-duration"), { "const": "packet" }] }),
         Shape::Elsewhere => json!({ "type": "object" }),
-        Shape::Later => json!(false),
     }
 }
 
@@ -269,9 +259,9 @@ fn table_of(table: &Section, room: Option<Room>) -> Json {
 
 fn tcp(table: &Mechanism) -> Json {
     let mut properties = Map::new();
-    add_params(table, &mut properties, &mut Vec::new());
-    let Key { name, shape: control, default, doc, .. } = &CONGESTION_CONTROL;
-    properties.insert((*name).into(), documented(shape(control), doc, *default));
+    let mut required = Vec::new(); // nothing is
+    add_all(table.params, table.traits.changes, &mut properties, &mut required);
+    add(&CONGESTION_CONTROL, shape(&CONGESTION_CONTROL.shape), &mut properties, &mut required);
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
 

@@ -5,6 +5,19 @@
 //! mechanism's own crate; what the scenario's tables may hold in [`sections`]; [`catalogue`] brings both together and
 //! makes documents of them. Not here: `[sweep]`, which the studies expand before a scenario is decoded.
 
+#[macro_use(words)]
+extern crate evenflow_base;
+
+/// The last of one or two expressions.
+macro_rules! last {
+    ($one:expr) => {
+        $one
+    };
+    ($one:expr, $last:expr) => {
+        $last
+    };
+}
+
 mod canonical;
 pub mod catalogue;
 mod copies;

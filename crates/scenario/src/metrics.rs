@@ -21,468 +21,375 @@ pub struct Metric {
 /// measured and nothing else.
 pub const VERSION: u32 = 2;
 
-impl Metric {
-    /// The same field, there since a later version of the record.
-    pub const fn since(self, version: u32) -> Metric {
-        Metric { since: version, ..self }
-    }
-}
-
 /// Counted from the end of the warm-up on.
 const WINDOW: &str = "[warmup, duration]";
 /// Counted from the beginning.
 const RUN: &str = "whole run";
 
-const fn metric(
-    name: &'static str,
-    unit: &'static str,
-    window: &'static str,
-    formula: &'static str,
-    doc: &'static str,
-) -> Metric {
-    Metric { name, unit, window, formula, doc, since: 1 }
+/// Declares the fields: name, unit, window and formula under one doc comment, and the version since which it is there.
+macro_rules! metrics {
+    ($(
+        $(#[doc = $doc:literal])+
+        $name:literal: $unit:literal, $window:expr $(, $formula:literal)? $(=> $since:literal)?;
+    )*) => {
+        /// All of them. W is the length of the window, n the number of users of a group.
+        pub static METRICS: &[Metric] = &[$(Metric {
+            name: $name,
+            unit: $unit,
+            window: $window,
+            formula: concat!("" $(, $formula)?),
+            doc: concat!($($doc),+).trim_ascii_start(),
+            since: last!(1 $(, $since)?),
+        }),*];
+    };
 }
 
-/// All of them. W is the length of the window, n the number of users of a group.
-pub static METRICS: &[Metric] = &[
-    metric("scenario_hash", "", RUN, "SHA-256 of the canonical scenario, 16 digits", "What was simulated."),
-    metric(
-        "record_hash",
-        "",
-        RUN,
-        "SHA-256 of the record and its series, 16 digits; without scenario_hash, events, record_version and provenance",
-        "What was measured: equal for equal (scenario, seed), on any machine and with any number of threads.",
-    ),
-    metric(
-        "record_version",
-        "1",
-        RUN,
-        "",
-        "Version of the record; fields are added with later versions, and each says since which it is there.",
-    ),
-    metric("seed", "1", RUN, "", "The seed of all random streams."),
-    metric("window_s", "s", RUN, "[warmup, duration]", "Start and end of the measurement."),
-    metric(
-        "engine",
-        "",
-        RUN,
-        "{id: hash of the engine's sources and lock file, version, profile: release or debug}",
-        "Which engine ran; provenance, outside the record.",
-    ),
-    metric(
-        "event_reasons",
-        "",
-        RUN,
-        "",
-        "Names of the reason codes in lists of drops and marks, in their order; record_hash covers those that occur there.",
-    ),
-    metric(
-        "events",
-        "1",
-        RUN,
-        "",
-        "Events the loop handled; depends on how a link is simulated, so not part of record_hash.",
-    ),
-    metric("packet_hops", "1", RUN, "", "Link crossings of all packets, acknowledgements included."),
-    metric(
-        "wall_s",
-        "s",
-        RUN,
-        "",
-        "Time the run took, from building the network to the record; provenance, outside the record.",
-    ),
-    metric("cpu_s", "s", RUN, "", "Processor time of the run's thread; provenance, outside the record."),
-    metric("groups.G.users", "1", RUN, "n", "Users of the group."),
-    metric(
-        "groups.G.goodput_bps",
-        "bit/s",
-        WINDOW,
-        "8 * sum of in-order application bytes / (W n)",
-        "Application bytes delivered in order, each once; mean over users.",
-    ),
-    metric(
-        "groups.G.throughput_bps",
-        "bit/s",
-        WINDOW,
-        "8 * sum of bytes at the end of the path / (W n)",
-        "Bytes of all data packets, headers and duplicates included, that reached the end of the path; mean over users.",
-    ),
-    metric(
-        "groups.G.users_goodput_bps",
-        "bit/s",
-        WINDOW,
-        "8 * in-order application bytes of a user / W",
-        "Goodput of each user.",
-    ),
-    metric(
-        "groups.G.users_throughput_bps",
-        "bit/s",
-        WINDOW,
-        "8 * bytes of a user at the end of the path / W",
-        "Throughput of each user.",
-    ),
-    metric(
-        "groups.G.flows_throughput_bps",
-        "bit/s",
-        WINDOW,
-        "8 * bytes of a flow at the end of the path / W",
-        "Throughput of each flow, users one after the other.",
-    ),
-    metric("groups.G.sent_packets", "packets", WINDOW, "", "Data packets sent, repeated ones included."),
-    metric("groups.G.retransmits", "packets", WINDOW, "", "Data packets sent again."),
-    metric("groups.G.losses", "packets", WINDOW, "", "Data packets of the group dropped anywhere."),
-    metric(
-        "groups.G.marks",
-        "packets",
-        WINDOW,
-        "",
-        "Data packets of the group that arrived with a congestion mark.",
-    ),
-    metric(
-        "groups.G.loss_ratio",
-        "1",
-        WINDOW,
-        "losses / sent_packets",
-        "Data packets dropped in the window for each that was sent in it; above 1 where more are dropped that were sent before than are sent. Null if none was sent.",
-    ),
-    metric(
-        "groups.G.delivered_packets",
-        "packets",
-        WINDOW,
-        "",
-        "Data packets that reached the end of the path.",
-    ),
-    metric(
-        "groups.G.window_packets_mean",
-        "packets",
-        WINDOW,
-        "time average over the group's TCP flows",
-        "Mean congestion window.",
-    ),
-    metric(
-        "groups.G.window_at_floor",
-        "1",
-        WINDOW,
-        "share of time, mean over the group's TCP flows",
-        "How much of the time the window stood at its floor.",
-    ),
-    metric("groups.G.flows_dead", "1", RUN, "", "TCP flows that gave up."),
-    metric("groups.G.senders", "", WINDOW, "sums over the group's TCP senders", "What its senders counted of themselves; only of groups with TCP.").since(2),
-    metric("groups.G.senders.reductions.loss", "1", WINDOW, "", "Windows reduced after a loss that ACKs or probes showed.").since(2),
-    metric("groups.G.senders.reductions.mark", "1", WINDOW, "", "Windows reduced after congestion marks.").since(2),
-    metric("groups.G.senders.reductions.timeout", "1", WINDOW, "", "Windows reduced after a timeout.").since(2),
-    metric("groups.G.senders.threshold_falls", "1", WINDOW, "", "Falls of the slow-start threshold.").since(2),
-    metric("groups.G.senders.restarts", "1", WINDOW, "", "Windows reduced because a sender had been idle.").since(2),
-    metric("groups.G.senders.timeouts", "1", WINDOW, "", "Retransmission timeouts, repeated ones included.").since(2),
-    metric("groups.G.senders.limited_s.congestion", "s", WINDOW, "sum over connections", "Time in which the congestion window kept a sender from sending more.").since(2),
-    metric("groups.G.senders.limited_s.receive", "s", WINDOW, "sum over connections", "Time in which the receive window did.").since(2),
-    metric("groups.G.senders.limited_s.application", "s", WINDOW, "sum over connections", "Time in which there was nothing to send, or no room in the send buffer.").since(2),
-    metric("groups.G.conex", "", WINDOW, "sums over the group's ConEx senders", "What they were told of congestion and what they reported; only of groups with a line conex. reports = told.loss + told.mark - told.needless - owed - dropped over a whole run, for honest senders, and each run checks it of each sender; with lost_reports = \"repeated\", reports on lost packets are made again and come on top.").since(2),
-    metric("groups.G.conex.unit", "", RUN, "", "What owed and dropped count: packets or bytes.").since(2),
-    metric("groups.G.conex.reports.loss.packets", "packets", WINDOW, "", "Data packets sent that report a loss.").since(2),
-    metric("groups.G.conex.reports.loss.bytes", "B", WINDOW, "", "Their bytes on the wire.").since(2),
-    metric("groups.G.conex.reports.mark.packets", "packets", WINDOW, "", "Data packets sent that report a congestion mark.").since(2),
-    metric("groups.G.conex.reports.mark.bytes", "B", WINDOW, "", "Their bytes on the wire.").since(2),
-    metric("groups.G.conex.reports.credit.packets", "packets", WINDOW, "", "Data packets sent that are a credit.").since(2),
-    metric("groups.G.conex.reports.credit.bytes", "B", WINDOW, "", "Their bytes on the wire.").since(2),
-    metric("groups.G.conex.told.loss.packets", "packets", WINDOW, "", "Packets sent again: lost, as far as the senders know.").since(2),
-    metric("groups.G.conex.told.loss.bytes", "B", WINDOW, "", "Their bytes on the wire.").since(2),
-    metric("groups.G.conex.told.mark.packets", "packets", WINDOW, "", "Marks that came back; with classic feedback, reductions for marks.").since(2),
-    metric("groups.G.conex.told.mark.bytes", "B", WINDOW, "", "The bytes on the wire of so many marked packets.").since(2),
-    metric("groups.G.conex.told.needless.packets", "packets", WINDOW, "", "Packets sent again in vain, where undo_spurious takes them back.").since(2),
-    metric("groups.G.conex.told.needless.bytes", "B", WINDOW, "", "Their bytes on the wire.").since(2),
-    metric("groups.G.conex.congestion.packets", "packets", WINDOW, "told.loss + told.mark - told.needless", "Packets lost or marked, as far as the senders know.").since(2),
-    metric("groups.G.conex.congestion.bytes", "B", WINDOW, "the same", "Their bytes on the wire: the congestion-volume.").since(2),
-    metric("groups.G.conex.owed.loss", "unit", "at the end", "", "Reports of losses still to be made by flows that are not over, or waiting for the user's next flow; less than zero: reported ahead.").since(2),
-    metric("groups.G.conex.owed.mark", "unit", "at the end", "", "The same of marks.").since(2),
-    metric("groups.G.conex.dropped.loss", "unit", RUN, "", "Reports of losses that flows left behind which are over; less than zero: they had reported ahead.").since(2),
-    metric("groups.G.conex.dropped.mark", "unit", RUN, "", "The same of marks.").since(2),
-    metric("groups.G.conex.users_report_packets", "packets", WINDOW, "", "Reports of losses and marks, by user.").since(2),
-    metric("groups.G.conex.users_report_bytes", "B", WINDOW, "", "Their bytes on the wire, by user.").since(2),
-    metric("groups.G.conex.users_congestion_packets", "packets", WINDOW, "", "Packets lost or marked, as far as the senders know, by user.").since(2),
-    metric("groups.G.conex.users_congestion_bytes", "B", WINDOW, "", "Their bytes on the wire, by user.").since(2),
-    metric("groups.G.transfers", "", WINDOW, "", "What became of what applications ask for and wait for; only of traffic that opens its flows on the way.").since(2),
-    metric("groups.G.transfers.started", "1", WINDOW, "", "Transfers started.").since(2),
-    metric("groups.G.transfers.completed", "1", WINDOW, "", "Transfers of which all bytes arrived.").since(2),
-    metric("groups.G.transfers.abandoned", "1", WINDOW, "", "Transfers that their application gave up.").since(2),
-    metric("groups.G.transfers.failed", "1", WINDOW, "", "Transfers of which a connection was reset or gave up.").since(2),
-    metric(
-        "groups.G.transfers.in_progress_mean",
-        "1",
-        WINDOW,
-        "time average, sum over users",
-        "Transfers that are started and have not ended.",
-    )
-    .since(2),
-    metric("groups.G.transfers.bytes", "B", WINDOW, "sum over completed transfers", "Application bytes.").since(2),
-    metric("groups.G.transfers.first_byte_s_mean", "s", WINDOW, "mean over completed transfers", "Time from the start of a transfer to its first byte: mean.").since(2),
-    metric("groups.G.transfers.first_byte_s_sd", "s", WINDOW, "standard deviation over completed transfers", "Time from the start of a transfer to its first byte: spread.").since(2),
-    metric("groups.G.transfers.first_byte_s_p50", "s", WINDOW, "50th percentile, within 0.3 % over completed transfers", "Time from the start of a transfer to its first byte: median.").since(2),
-    metric("groups.G.transfers.first_byte_s_p95", "s", WINDOW, "95th percentile, within 0.3 % over completed transfers", "Time from the start of a transfer to its first byte: one transfer in twenty takes longer.").since(2),
-    metric("groups.G.transfers.first_byte_s_p99", "s", WINDOW, "99th percentile, within 0.3 % over completed transfers", "Time from the start of a transfer to its first byte: one transfer in a hundred takes longer.").since(2),
-    metric("groups.G.transfers.first_byte_s_max", "s", WINDOW, "maximum over completed transfers", "Time from the start of a transfer to its first byte: the longest.").since(2),
-    metric("groups.G.transfers.completion_s_mean", "s", WINDOW, "mean over completed transfers", "Time from the start of a transfer to its end: mean.").since(2),
-    metric("groups.G.transfers.completion_s_sd", "s", WINDOW, "standard deviation over completed transfers", "Time from the start of a transfer to its end: spread.").since(2),
-    metric("groups.G.transfers.completion_s_p50", "s", WINDOW, "50th percentile, within 0.3 % over completed transfers", "Time from the start of a transfer to its end: median.").since(2),
-    metric("groups.G.transfers.completion_s_p95", "s", WINDOW, "95th percentile, within 0.3 % over completed transfers", "Time from the start of a transfer to its end: one transfer in twenty takes longer.").since(2),
-    metric("groups.G.transfers.completion_s_p99", "s", WINDOW, "99th percentile, within 0.3 % over completed transfers", "Time from the start of a transfer to its end: one transfer in a hundred takes longer.").since(2),
-    metric("groups.G.transfers.completion_s_max", "s", WINDOW, "maximum over completed transfers", "Time from the start of a transfer to its end: the longest.").since(2),
-    metric("groups.G.transfers.users_started", "1", WINDOW, "", "Transfers started, by user.").since(2),
-    metric("groups.G.transfers.users_completed", "1", WINDOW, "", "Transfers completed, by user.").since(2),
-    metric("groups.G.transfers.users_abandoned", "1", WINDOW, "", "Transfers abandoned, by user.").since(2),
-    metric("groups.G.transfers.users_failed", "1", WINDOW, "", "Transfers failed, by user.").since(2),
-    metric("groups.G.transfers.users_bytes", "B", WINDOW, "", "Application bytes of completed transfers, by user.").since(2),
-    metric(
-        "groups.G.transfers.users_completion_s",
-        "s",
-        WINDOW,
-        "sum over completed transfers",
-        "Time that completed transfers took in all, by user.",
-    )
-    .since(2),
-    metric("groups.G.video", "", WINDOW, "", "What users of traffic that plays video have seen; only of such groups.").since(2),
-    metric("groups.G.video.asked", "1", WINDOW, "", "Videos asked for.").since(2),
-    metric("groups.G.video.started", "1", WINDOW, "", "Videos that began to play.").since(2),
-    metric("groups.G.video.finished", "1", WINDOW, "", "Videos shown to their end.").since(2),
-    metric("groups.G.video.left", "1", WINDOW, "", "Videos given up, or lost with their connection.").since(2),
-    metric("groups.G.video.startup_s_mean", "s", WINDOW, "mean over videos that start in the window", "Time from the request for a video to its start: mean.").since(2),
-    metric("groups.G.video.startup_s_max", "s", WINDOW, "maximum over the same", "Time from the request for a video to its start: the longest.").since(2),
-    metric("groups.G.video.stalls", "1", WINDOW, "", "Stalls that begin in the window; the wait before the start is none.").since(2),
-    metric("groups.G.video.stall_s_mean", "s", WINDOW, "mean over stalls that begin in the window", "Length of a stall; one that lasts at the end has the length that it has then.").since(2),
-    metric("groups.G.video.stall_s_max", "s", WINDOW, "maximum over the same", "The longest of these.").since(2),
-    metric("groups.G.video.played_s", "s", WINDOW, "sum over users", "Time in which video was shown.").since(2),
-    metric("groups.G.video.stalled_s", "s", WINDOW, "sum over users", "Time in which it stood still.").since(2),
-    metric("groups.G.video.waited_s", "s", WINDOW, "sum over users", "Time in which users waited for a start.").since(2),
-    metric("groups.G.video.bitrate_bps", "bit/s", WINDOW, "mean over videos, or over chunks of adaptive video, asked for", "Bitrate of what was asked for.").since(2),
-    metric("groups.G.video.users_asked", "1", WINDOW, "", "Videos asked for, by user.").since(2),
-    metric("groups.G.video.users_started", "1", WINDOW, "", "Videos that began to play, by user.").since(2),
-    metric("groups.G.video.users_finished", "1", WINDOW, "", "Videos shown to their end, by user.").since(2),
-    metric("groups.G.video.users_finished_s", "s", WINDOW, "", "When the last video that was shown to its end was, by user; null where none was.").since(2),
-    metric("groups.G.video.users_left", "1", WINDOW, "", "Videos given up or lost, by user.").since(2),
-    metric("groups.G.video.users_startup_s", "s", WINDOW, "mean over a user's videos that start in the window", "Time from request to start, by user; null where none started.").since(2),
-    metric("groups.G.video.users_stalls", "1", WINDOW, "", "Stalls that begin in the window, by user.").since(2),
-    metric("groups.G.video.users_stall_s", "s", WINDOW, "sum over the user's stalls that begin in the window", "Length of these stalls in all, by user; over users_stalls it is their mean.").since(2),
-    metric("groups.G.video.users_played_s", "s", WINDOW, "", "Time in which video was shown, by user.").since(2),
-    metric("groups.G.video.users_stalled_s", "s", WINDOW, "", "Time in which it stood still, by user.").since(2),
-    metric("groups.G.video.users_waited_s", "s", WINDOW, "", "Time in which he waited for a start, by user.").since(2),
-    metric("groups.G.video.users_bitrate_bps", "bit/s", WINDOW, "as bitrate_bps", "Bitrate of what was asked for, by user; null where nothing was.").since(2),
-    metric("groups.G.video.chunks", "1", WINDOW, "", "Chunks asked for; this and what follows only of adaptive video.").since(2),
-    metric("groups.G.video.switches", "1", WINDOW, "", "Chunks of another level than the one before.").since(2),
-    metric("groups.G.video.users_chunks", "1", WINDOW, "", "Chunks asked for, by user.").since(2),
-    metric("groups.G.video.users_switches", "1", WINDOW, "", "Chunks of another level than the one before, by user.").since(2),
-    metric("groups.G.video.users_switched_bps", "bit/s", WINDOW, "sum over switches of the difference between the bitrates", "How far the bitrate went up and down in all, by user.").since(2),
-    metric("groups.G.video.users_levels", "s, 1", WINDOW, "[instant, level] of each request for another level", "Levels asked for, by user; the first is that at the beginning of the window, where there is one.").since(2),
-    metric("groups.G.video.users_levels_received", "s, 1", WINDOW, "[instant, level] of each chunk that comes in at another level", "Levels received, by user; the first as in users_levels.").since(2),
-    metric("groups.G.video.users_levels_shown", "s, 1", WINDOW, "[instant, level] of each chunk that is shown at another level", "Levels shown, by user; the first as in users_levels.").since(2),
-    metric("groups.G.video.chunks_received", "1", WINDOW, "", "Chunks that have come in whole while the viewer was there.").since(2),
-    metric("groups.G.video.users_chunks_received", "1", WINDOW, "", "The same, by user.").since(2),
-    metric("groups.G.video.users_asked_s", "s", WINDOW, "", "When the first video was asked for, by user; null where none was.").since(2),
-    metric("groups.G.video.users_threshold_falls", "1", WINDOW, "sum over the servers of a user's video", "Falls of their slow-start thresholds, by user.").since(2),
-    metric("groups.G.video.users_probed_threshold_falls", "1", WINDOW, "the same", "Falls of the threshold as Linux's tcp_probe logs it, by user: at least three quarters of the window, with each segment received that finds another window than the last one logged.").since(2),
-    metric("groups.G.video.users_idle_periods", "1", WINDOW, "the same", "Times when a server went on after it had been idle for longer than its timeout, by user.").since(2),
-    metric("groups.G.video.users_restarts", "1", WINDOW, "the same", "Of these, that reduced the window, by user.").since(2),
-    metric("groups.G.video.users_timeouts", "1", WINDOW, "the same", "Retransmission timeouts, repeated ones included, by user.").since(2),
-    metric("stages.S.copies", "1", RUN, "", "Copies of the stage."),
-    metric(
-        "stages.S.passed_packets",
-        "packets",
-        WINDOW,
-        "sum over copies",
-        "Packets that crossed it forward and went on.",
-    ),
-    metric("stages.S.passed_bytes", "B", WINDOW, "sum over copies", "Bytes of those."),
-    metric("stages.S.drops.REASON", "packets", WINDOW, "sum over copies", "Packets dropped, by reason."),
-    metric("stages.S.marks.REASON", "packets", WINDOW, "sum over copies", "Packets marked, by reason."),
-    metric(
-        "stages.S.reverse",
-        "",
-        WINDOW,
-        "as stages.S: passed_packets, passed_bytes, drops, marks",
-        "The same for packets that cross it backward, of kinds that act on them.",
-    )
-    .since(2),
-    metric(
-        "stages.S.sent_packets",
-        "packets",
-        WINDOW,
-        "sum over copies",
-        "Packets of its own that it has sent, of kinds that do.",
-    )
-    .since(2),
-    metric("stages.S.sent_bytes", "B", WINDOW, "sum over copies", "Bytes of those.").since(2),
-    metric(
-        "stages.S.OBSERVABLE",
-        "as declared",
-        RUN,
-        "value at the end, mean over copies",
-        "Each observable of the stage's kind.",
-    ),
-    metric(
-        "stages.S.groups.G.OBSERVABLE",
-        "as declared",
-        RUN,
-        "value at the end, mean over the group's copies",
-        "The same of a group's users; only of kinds that keep accounts (congestion-policer, auditor), and not of one that all share.",
-    )
-    .since(2),
-    metric(
-        "stages.S.groups.G.users_OBSERVABLE",
-        "as declared",
-        RUN,
-        "value at the end",
-        "The same of each copy: of each user with per = \"user\".",
-    )
-    .since(2),
-    metric("links.L.copies", "1", RUN, "", "Copies of the link."),
-    metric(
-        "links.L.utilisation",
-        "1",
-        WINDOW,
-        "busy time / W, mean over copies",
-        "Share of time the transmitter was busy.",
-    ),
-    metric(
-        "links.L.queue_packets_mean",
-        "packets",
-        WINDOW,
-        "time average, mean over copies",
-        "Waiting packets, the one in service not counted.",
-    ),
-    metric(
-        "links.L.queue_delay_s_mean",
-        "s",
-        WINDOW,
-        "mean over accepted packets, then over copies",
-        "From acceptance to the start of transmission.",
-    ),
-    metric(
-        "links.L.queue_delay_s_sd",
-        "s",
-        WINDOW,
-        "standard deviation over accepted packets, mean over copies",
-        "Spread of the waiting time.",
-    ),
-    metric(
-        "links.L.queue_delay_s_p99",
-        "s",
-        WINDOW,
-        "99th percentile over accepted packets of all copies",
-        "Waiting time that one packet in a hundred exceeds.",
-    ),
-    metric(
-        "links.L.queue_delay_s_max",
-        "s",
-        WINDOW,
-        "maximum over accepted packets of all copies",
-        "The longest wait.",
-    ),
-    metric("links.L.arrived_packets", "packets", WINDOW, "sum over copies", "Packets offered."),
-    metric(
-        "links.L.delivered_packets",
-        "packets",
-        WINDOW,
-        "sum over copies",
-        "Packets whose transmission ended.",
-    ),
-    metric(
-        "links.L.drops.REASON",
-        "packets",
-        WINDOW,
-        "sum over copies",
-        "Packets dropped, by reason; `loss` is the link's random loss, the others are its queue's.",
-    ),
-    metric(
-        "links.L.marks.REASON",
-        "packets",
-        WINDOW,
-        "sum over copies",
-        "Packets marked, by reason; one that was marked before is marked again.",
-    ),
-    metric(
-        "links.L.classes.CLASS.queue_delay_s_mean",
-        "s",
-        WINDOW,
-        "mean over accepted packets of the class",
-        "Waiting time of a traffic class.",
-    ),
-    metric(
-        "links.L.classes.CLASS.queue_delay_s_sd",
-        "s",
-        WINDOW,
-        "standard deviation over accepted packets of the class",
-        "Spread of the waiting time of a traffic class.",
-    ),
-    metric(
-        "links.L.classes.CLASS.delivered_packets",
-        "packets",
-        WINDOW,
-        "sum over copies",
-        "Packets of a traffic class whose transmission ended.",
-    ),
-    metric(
-        "links.L.classes.CLASS.arrived_packets",
-        "packets",
-        WINDOW,
-        "sum over copies",
-        "Packets of a traffic class offered.",
-    )
-    .since(2),
-    metric(
-        "links.L.classes.CLASS.drops.REASON",
-        "packets",
-        WINDOW,
-        "sum over copies",
-        "Packets of a traffic class dropped, by reason.",
-    )
-    .since(2),
-    metric(
-        "links.L.classes.CLASS.marks.REASON",
-        "packets",
-        WINDOW,
-        "sum over copies",
-        "Packets of a traffic class marked, by reason.",
-    )
-    .since(2),
-    metric(
-        "links.L.queue.classes.CLASS.OBSERVABLE",
-        "as declared",
-        WINDOW,
-        "counters: sum over copies; others: value at the end, mean over copies",
-        "Of a class of `htb`: what its scheduler can observe, `drops` by reason.",
-    ),
-    metric(
-        "links.L.queue.leaves.OBSERVABLE",
-        "as declared",
-        WINDOW,
-        "as links.L.queue.classes",
-        "The same of the leaves of users or flows, a list each: groups in the order of their names, their users, their flows.",
-    ),
-    metric(
-        "links.L.queue.OBSERVABLE",
-        "as declared",
-        WINDOW,
-        "counters: sum over copies; others: value at the end, mean over copies",
-        "What `sfq` and `fq-codel` can observe.",
-    ),
-    metric(
-        "links.L.reverse",
-        "",
-        WINDOW,
-        "as links.L",
-        "The same fields for the direction against the path.",
-    ),
-    metric(
-        "histograms.links.L.queue.packets",
-        "1",
-        WINDOW,
-        "share of time per number of waiting packets",
-        "Recorded where the scenario asks for it.",
-    ),
-    metric(
-        "histograms.links.L.queue.at_drop",
-        "packets",
-        WINDOW,
-        "drops per number of packets that waited",
-        "Recorded where the scenario asks for it.",
-    ),
-];
+metrics! {
+    /// What was simulated.
+    "scenario_hash": "", RUN, "SHA-256 of the canonical scenario, 16 digits";
+    /// What was measured: equal for equal (scenario, seed), on any machine and with any number of threads.
+    "record_hash": "", RUN,
+        "SHA-256 of the record and its series, 16 digits; without scenario_hash, events, \
+         record_version and provenance";
+    /// Version of the record; fields are added with later versions, and each says since which it is there.
+    "record_version": "1", RUN;
+    /// The seed of all random streams.
+    "seed": "1", RUN;
+    /// Start and end of the measurement.
+    "window_s": "s", RUN, "[warmup, duration]";
+    /// Which engine ran; provenance, outside the record.
+    "engine": "", RUN, "{id: hash of the engine's sources and lock file, version, profile: release or debug}";
+    /// Names of the reason codes in lists of drops and marks, in their order; record_hash covers those that
+    /// occur there.
+    "event_reasons": "", RUN;
+    /// Events the loop handled; depends on how a link is simulated, so not part of record_hash.
+    "events": "1", RUN;
+    /// Link crossings of all packets, acknowledgements included.
+    "packet_hops": "1", RUN;
+    /// Time the run took, from building the network to the record; provenance, outside the record.
+    "wall_s": "s", RUN;
+    /// Processor time of the run's thread; provenance, outside the record.
+    "cpu_s": "s", RUN;
+    /// Users of the group.
+    "groups.G.users": "1", RUN, "n";
+    /// Application bytes delivered in order, each once; mean over users.
+    "groups.G.goodput_bps": "bit/s", WINDOW, "8 * sum of in-order application bytes / (W n)";
+    /// Bytes of all data packets, headers and duplicates included, that reached the end of the path; mean over
+    /// users.
+    "groups.G.throughput_bps": "bit/s", WINDOW, "8 * sum of bytes at the end of the path / (W n)";
+    /// Goodput of each user.
+    "groups.G.users_goodput_bps": "bit/s", WINDOW, "8 * in-order application bytes of a user / W";
+    /// Throughput of each user.
+    "groups.G.users_throughput_bps": "bit/s", WINDOW, "8 * bytes of a user at the end of the path / W";
+    /// Throughput of each flow, users one after the other.
+    "groups.G.flows_throughput_bps": "bit/s", WINDOW, "8 * bytes of a flow at the end of the path / W";
+    /// Data packets sent, repeated ones included.
+    "groups.G.sent_packets": "packets", WINDOW;
+    /// Data packets sent again.
+    "groups.G.retransmits": "packets", WINDOW;
+    /// Data packets of the group dropped anywhere.
+    "groups.G.losses": "packets", WINDOW;
+    /// Data packets of the group that arrived with a congestion mark.
+    "groups.G.marks": "packets", WINDOW;
+    /// Data packets dropped in the window for each that was sent in it; above 1 where more are dropped that
+    /// were sent before than are sent. Null if none was sent.
+    "groups.G.loss_ratio": "1", WINDOW, "losses / sent_packets";
+    /// Data packets that reached the end of the path.
+    "groups.G.delivered_packets": "packets", WINDOW;
+    /// Mean congestion window.
+    "groups.G.window_packets_mean": "packets", WINDOW, "time average over the group's TCP flows";
+    /// How much of the time the window stood at its floor.
+    "groups.G.window_at_floor": "1", WINDOW, "share of time, mean over the group's TCP flows";
+    /// TCP flows that gave up.
+    "groups.G.flows_dead": "1", RUN;
+    /// What its senders counted of themselves; only of groups with TCP.
+    "groups.G.senders": "", WINDOW, "sums over the group's TCP senders" => 2;
+    /// Windows reduced after a loss that ACKs or probes showed.
+    "groups.G.senders.reductions.loss": "1", WINDOW => 2;
+    /// Windows reduced after congestion marks.
+    "groups.G.senders.reductions.mark": "1", WINDOW => 2;
+    /// Windows reduced after a timeout.
+    "groups.G.senders.reductions.timeout": "1", WINDOW => 2;
+    /// Falls of the slow-start threshold.
+    "groups.G.senders.threshold_falls": "1", WINDOW => 2;
+    /// Windows reduced because a sender had been idle.
+    "groups.G.senders.restarts": "1", WINDOW => 2;
+    /// Retransmission timeouts, repeated ones included.
+    "groups.G.senders.timeouts": "1", WINDOW => 2;
+    /// Time in which the congestion window kept a sender from sending more.
+    "groups.G.senders.limited_s.congestion": "s", WINDOW, "sum over connections" => 2;
+    /// Time in which the receive window did.
+    "groups.G.senders.limited_s.receive": "s", WINDOW, "sum over connections" => 2;
+    /// Time in which there was nothing to send, or no room in the send buffer.
+    "groups.G.senders.limited_s.application": "s", WINDOW, "sum over connections" => 2;
+    /// What they were told of congestion and what they reported; only of groups with a line conex. reports =
+    /// told.loss + told.mark - told.needless - owed - dropped over a whole run, for honest senders, and each
+    /// run checks it of each sender; with lost_reports = "repeated", reports on lost packets are made again and
+    /// come on top.
+    "groups.G.conex": "", WINDOW, "sums over the group's ConEx senders" => 2;
+    /// What owed and dropped count: packets or bytes.
+    "groups.G.conex.unit": "", RUN => 2;
+    /// Data packets sent that report a loss.
+    "groups.G.conex.reports.loss.packets": "packets", WINDOW => 2;
+    /// Their bytes on the wire.
+    "groups.G.conex.reports.loss.bytes": "B", WINDOW => 2;
+    /// Data packets sent that report a congestion mark.
+    "groups.G.conex.reports.mark.packets": "packets", WINDOW => 2;
+    /// Their bytes on the wire.
+    "groups.G.conex.reports.mark.bytes": "B", WINDOW => 2;
+    /// Data packets sent that are a credit.
+    "groups.G.conex.reports.credit.packets": "packets", WINDOW => 2;
+    /// Their bytes on the wire.
+    "groups.G.conex.reports.credit.bytes": "B", WINDOW => 2;
+    /// Packets sent again: lost, as far as the senders know.
+    "groups.G.conex.told.loss.packets": "packets", WINDOW => 2;
+    /// Their bytes on the wire.
+    "groups.G.conex.told.loss.bytes": "B", WINDOW => 2;
+    /// Marks that came back; with classic feedback, reductions for marks.
+    "groups.G.conex.told.mark.packets": "packets", WINDOW => 2;
+    /// The bytes on the wire of so many marked packets.
+    "groups.G.conex.told.mark.bytes": "B", WINDOW => 2;
+    /// Packets sent again in vain, where undo_spurious takes them back.
+    "groups.G.conex.told.needless.packets": "packets", WINDOW => 2;
+    /// Their bytes on the wire.
+    "groups.G.conex.told.needless.bytes": "B", WINDOW => 2;
+    /// Packets lost or marked, as far as the senders know.
+    "groups.G.conex.congestion.packets": "packets", WINDOW, "told.loss + told.mark - told.needless" => 2;
+    /// Their bytes on the wire: the congestion-volume.
+    "groups.G.conex.congestion.bytes": "B", WINDOW, "the same" => 2;
+    /// Reports of losses still to be made by flows that are not over, or waiting for the user's next flow; less
+    /// than zero: reported ahead.
+    "groups.G.conex.owed.loss": "unit", "at the end" => 2;
+    /// The same of marks.
+    "groups.G.conex.owed.mark": "unit", "at the end" => 2;
+    /// Reports of losses that flows left behind which are over; less than zero: they had reported ahead.
+    "groups.G.conex.dropped.loss": "unit", RUN => 2;
+    /// The same of marks.
+    "groups.G.conex.dropped.mark": "unit", RUN => 2;
+    /// Reports of losses and marks, by user.
+    "groups.G.conex.users_report_packets": "packets", WINDOW => 2;
+    /// Their bytes on the wire, by user.
+    "groups.G.conex.users_report_bytes": "B", WINDOW => 2;
+    /// Packets lost or marked, as far as the senders know, by user.
+    "groups.G.conex.users_congestion_packets": "packets", WINDOW => 2;
+    /// Their bytes on the wire, by user.
+    "groups.G.conex.users_congestion_bytes": "B", WINDOW => 2;
+    /// What became of what applications ask for and wait for; only of traffic that opens its flows on the way.
+    "groups.G.transfers": "", WINDOW => 2;
+    /// Transfers started.
+    "groups.G.transfers.started": "1", WINDOW => 2;
+    /// Transfers of which all bytes arrived.
+    "groups.G.transfers.completed": "1", WINDOW => 2;
+    /// Transfers that their application gave up.
+    "groups.G.transfers.abandoned": "1", WINDOW => 2;
+    /// Transfers of which a connection was reset or gave up.
+    "groups.G.transfers.failed": "1", WINDOW => 2;
+    /// Transfers that are started and have not ended.
+    "groups.G.transfers.in_progress_mean": "1", WINDOW, "time average, sum over users" => 2;
+    /// Application bytes.
+    "groups.G.transfers.bytes": "B", WINDOW, "sum over completed transfers" => 2;
+    /// Time from the start of a transfer to its first byte: mean.
+    "groups.G.transfers.first_byte_s_mean": "s", WINDOW, "mean over completed transfers" => 2;
+    /// Time from the start of a transfer to its first byte: spread.
+    "groups.G.transfers.first_byte_s_sd": "s", WINDOW, "standard deviation over completed transfers" => 2;
+    /// Time from the start of a transfer to its first byte: median.
+    "groups.G.transfers.first_byte_s_p50": "s", WINDOW,
+        "50th percentile, within 0.3 % over completed transfers" => 2;
+    /// Time from the start of a transfer to its first byte: one transfer in twenty takes longer.
+    "groups.G.transfers.first_byte_s_p95": "s", WINDOW,
+        "95th percentile, within 0.3 % over completed transfers" => 2;
+    /// Time from the start of a transfer to its first byte: one transfer in a hundred takes longer.
+    "groups.G.transfers.first_byte_s_p99": "s", WINDOW,
+        "99th percentile, within 0.3 % over completed transfers" => 2;
+    /// Time from the start of a transfer to its first byte: the longest.
+    "groups.G.transfers.first_byte_s_max": "s", WINDOW, "maximum over completed transfers" => 2;
+    /// Time from the start of a transfer to its end: mean.
+    "groups.G.transfers.completion_s_mean": "s", WINDOW, "mean over completed transfers" => 2;
+    /// Time from the start of a transfer to its end: spread.
+    "groups.G.transfers.completion_s_sd": "s", WINDOW, "standard deviation over completed transfers" => 2;
+    /// Time from the start of a transfer to its end: median.
+    "groups.G.transfers.completion_s_p50": "s", WINDOW,
+        "50th percentile, within 0.3 % over completed transfers" => 2;
+    /// Time from the start of a transfer to its end: one transfer in twenty takes longer.
+    "groups.G.transfers.completion_s_p95": "s", WINDOW,
+        "95th percentile, within 0.3 % over completed transfers" => 2;
+    /// Time from the start of a transfer to its end: one transfer in a hundred takes longer.
+    "groups.G.transfers.completion_s_p99": "s", WINDOW,
+        "99th percentile, within 0.3 % over completed transfers" => 2;
+    /// Time from the start of a transfer to its end: the longest.
+    "groups.G.transfers.completion_s_max": "s", WINDOW, "maximum over completed transfers" => 2;
+    /// Transfers started, by user.
+    "groups.G.transfers.users_started": "1", WINDOW => 2;
+    /// Transfers completed, by user.
+    "groups.G.transfers.users_completed": "1", WINDOW => 2;
+    /// Transfers abandoned, by user.
+    "groups.G.transfers.users_abandoned": "1", WINDOW => 2;
+    /// Transfers failed, by user.
+    "groups.G.transfers.users_failed": "1", WINDOW => 2;
+    /// Application bytes of completed transfers, by user.
+    "groups.G.transfers.users_bytes": "B", WINDOW => 2;
+    /// Time that completed transfers took in all, by user.
+    "groups.G.transfers.users_completion_s": "s", WINDOW, "sum over completed transfers" => 2;
+    /// What users of traffic that plays video have seen; only of such groups.
+    "groups.G.video": "", WINDOW => 2;
+    /// Videos asked for.
+    "groups.G.video.asked": "1", WINDOW => 2;
+    /// Videos that began to play.
+    "groups.G.video.started": "1", WINDOW => 2;
+    /// Videos shown to their end.
+    "groups.G.video.finished": "1", WINDOW => 2;
+    /// Videos given up, or lost with their connection.
+    "groups.G.video.left": "1", WINDOW => 2;
+    /// Time from the request for a video to its start: mean.
+    "groups.G.video.startup_s_mean": "s", WINDOW, "mean over videos that start in the window" => 2;
+    /// Time from the request for a video to its start: the longest.
+    "groups.G.video.startup_s_max": "s", WINDOW, "maximum over the same" => 2;
+    /// Stalls that begin in the window; the wait before the start is none.
+    "groups.G.video.stalls": "1", WINDOW => 2;
+    /// Length of a stall; one that lasts at the end has the length that it has then.
+    "groups.G.video.stall_s_mean": "s", WINDOW, "mean over stalls that begin in the window" => 2;
+    /// The longest of these.
+    "groups.G.video.stall_s_max": "s", WINDOW, "maximum over the same" => 2;
+    /// Time in which video was shown.
+    "groups.G.video.played_s": "s", WINDOW, "sum over users" => 2;
+    /// Time in which it stood still.
+    "groups.G.video.stalled_s": "s", WINDOW, "sum over users" => 2;
+    /// Time in which users waited for a start.
+    "groups.G.video.waited_s": "s", WINDOW, "sum over users" => 2;
+    /// Bitrate of what was asked for.
+    "groups.G.video.bitrate_bps": "bit/s", WINDOW,
+        "mean over videos, or over chunks of adaptive video, asked for" => 2;
+    /// Videos asked for, by user.
+    "groups.G.video.users_asked": "1", WINDOW => 2;
+    /// Videos that began to play, by user.
+    "groups.G.video.users_started": "1", WINDOW => 2;
+    /// Videos shown to their end, by user.
+    "groups.G.video.users_finished": "1", WINDOW => 2;
+    /// When the last video that was shown to its end was, by user; null where none was.
+    "groups.G.video.users_finished_s": "s", WINDOW => 2;
+    /// Videos given up or lost, by user.
+    "groups.G.video.users_left": "1", WINDOW => 2;
+    /// Time from request to start, by user; null where none started.
+    "groups.G.video.users_startup_s": "s", WINDOW, "mean over a user's videos that start in the window" => 2;
+    /// Stalls that begin in the window, by user.
+    "groups.G.video.users_stalls": "1", WINDOW => 2;
+    /// Length of these stalls in all, by user; over users_stalls it is their mean.
+    "groups.G.video.users_stall_s": "s", WINDOW, "sum over the user's stalls that begin in the window" => 2;
+    /// Time in which video was shown, by user.
+    "groups.G.video.users_played_s": "s", WINDOW => 2;
+    /// Time in which it stood still, by user.
+    "groups.G.video.users_stalled_s": "s", WINDOW => 2;
+    /// Time in which he waited for a start, by user.
+    "groups.G.video.users_waited_s": "s", WINDOW => 2;
+    /// Bitrate of what was asked for, by user; null where nothing was.
+    "groups.G.video.users_bitrate_bps": "bit/s", WINDOW, "as bitrate_bps" => 2;
+    /// Chunks asked for; this and what follows only of adaptive video.
+    "groups.G.video.chunks": "1", WINDOW => 2;
+    /// Chunks of another level than the one before.
+    "groups.G.video.switches": "1", WINDOW => 2;
+    /// Chunks asked for, by user.
+    "groups.G.video.users_chunks": "1", WINDOW => 2;
+    /// Chunks of another level than the one before, by user.
+    "groups.G.video.users_switches": "1", WINDOW => 2;
+    /// How far the bitrate went up and down in all, by user.
+    "groups.G.video.users_switched_bps": "bit/s", WINDOW,
+        "sum over switches of the difference between the bitrates" => 2;
+    /// Levels asked for, by user; the first is that at the beginning of the window, where there is one.
+    "groups.G.video.users_levels": "s, 1", WINDOW, "[instant, level] of each request for another level" => 2;
+    /// Levels received, by user; the first as in users_levels.
+    "groups.G.video.users_levels_received": "s, 1", WINDOW,
+        "[instant, level] of each chunk that comes in at another level" => 2;
+    /// Levels shown, by user; the first as in users_levels.
+    "groups.G.video.users_levels_shown": "s, 1", WINDOW,
+        "[instant, level] of each chunk that is shown at another level" => 2;
+    /// Chunks that have come in whole while the viewer was there.
+    "groups.G.video.chunks_received": "1", WINDOW => 2;
+    /// The same, by user.
+    "groups.G.video.users_chunks_received": "1", WINDOW => 2;
+    /// When the first video was asked for, by user; null where none was.
+    "groups.G.video.users_asked_s": "s", WINDOW => 2;
+    /// Falls of their slow-start thresholds, by user.
+    "groups.G.video.users_threshold_falls": "1", WINDOW, "sum over the servers of a user's video" => 2;
+    /// Falls of the threshold as Linux's tcp_probe logs it, by user: at least three quarters of the window,
+    /// with each segment received that finds another window than the last one logged.
+    "groups.G.video.users_probed_threshold_falls": "1", WINDOW, "the same" => 2;
+    /// Times when a server went on after it had been idle for longer than its timeout, by user.
+    "groups.G.video.users_idle_periods": "1", WINDOW, "the same" => 2;
+    /// Of these, that reduced the window, by user.
+    "groups.G.video.users_restarts": "1", WINDOW, "the same" => 2;
+    /// Retransmission timeouts, repeated ones included, by user.
+    "groups.G.video.users_timeouts": "1", WINDOW, "the same" => 2;
+    /// Copies of the stage.
+    "stages.S.copies": "1", RUN;
+    /// Packets that crossed it forward and went on.
+    "stages.S.passed_packets": "packets", WINDOW, "sum over copies";
+    /// Bytes of those.
+    "stages.S.passed_bytes": "B", WINDOW, "sum over copies";
+    /// Packets dropped, by reason.
+    "stages.S.drops.REASON": "packets", WINDOW, "sum over copies";
+    /// Packets marked, by reason.
+    "stages.S.marks.REASON": "packets", WINDOW, "sum over copies";
+    /// The same for packets that cross it backward, of kinds that act on them.
+    "stages.S.reverse": "", WINDOW, "as stages.S: passed_packets, passed_bytes, drops, marks" => 2;
+    /// Packets of its own that it has sent, of kinds that do.
+    "stages.S.sent_packets": "packets", WINDOW, "sum over copies" => 2;
+    /// Bytes of those.
+    "stages.S.sent_bytes": "B", WINDOW, "sum over copies" => 2;
+    /// Each observable of the stage's kind.
+    "stages.S.OBSERVABLE": "as declared", RUN, "value at the end, mean over copies";
+    /// The same of a group's users; only of kinds that keep accounts (congestion-policer, auditor), and not of
+    /// one that all share.
+    "stages.S.groups.G.OBSERVABLE": "as declared", RUN, "value at the end, mean over the group's copies" => 2;
+    /// The same of each copy: of each user with per = "user".
+    "stages.S.groups.G.users_OBSERVABLE": "as declared", RUN, "value at the end" => 2;
+    /// Copies of the link.
+    "links.L.copies": "1", RUN;
+    /// Share of time the transmitter was busy.
+    "links.L.utilisation": "1", WINDOW, "busy time / W, mean over copies";
+    /// Waiting packets, the one in service not counted.
+    "links.L.queue_packets_mean": "packets", WINDOW, "time average, mean over copies";
+    /// From acceptance to the start of transmission.
+    "links.L.queue_delay_s_mean": "s", WINDOW, "mean over accepted packets, then over copies";
+    /// Spread of the waiting time.
+    "links.L.queue_delay_s_sd": "s", WINDOW, "standard deviation over accepted packets, mean over copies";
+    /// Waiting time that one packet in a hundred exceeds.
+    "links.L.queue_delay_s_p99": "s", WINDOW, "99th percentile over accepted packets of all copies";
+    /// The longest wait.
+    "links.L.queue_delay_s_max": "s", WINDOW, "maximum over accepted packets of all copies";
+    /// Packets offered.
+    "links.L.arrived_packets": "packets", WINDOW, "sum over copies";
+    /// Packets whose transmission ended.
+    "links.L.delivered_packets": "packets", WINDOW, "sum over copies";
+    /// Packets dropped, by reason; `loss` is the link's random loss, the others are its queue's.
+    "links.L.drops.REASON": "packets", WINDOW, "sum over copies";
+    /// Packets marked, by reason; one that was marked before is marked again.
+    "links.L.marks.REASON": "packets", WINDOW, "sum over copies";
+    /// Waiting time of a traffic class.
+    "links.L.classes.CLASS.queue_delay_s_mean": "s", WINDOW, "mean over accepted packets of the class";
+    /// Spread of the waiting time of a traffic class.
+    "links.L.classes.CLASS.queue_delay_s_sd": "s", WINDOW,
+        "standard deviation over accepted packets of the class";
+    /// Packets of a traffic class whose transmission ended.
+    "links.L.classes.CLASS.delivered_packets": "packets", WINDOW, "sum over copies";
+    /// Packets of a traffic class offered.
+    "links.L.classes.CLASS.arrived_packets": "packets", WINDOW, "sum over copies" => 2;
+    /// Packets of a traffic class dropped, by reason.
+    "links.L.classes.CLASS.drops.REASON": "packets", WINDOW, "sum over copies" => 2;
+    /// Packets of a traffic class marked, by reason.
+    "links.L.classes.CLASS.marks.REASON": "packets", WINDOW, "sum over copies" => 2;
+    /// Of a class of `htb`: what its scheduler can observe, `drops` by reason.
+    "links.L.queue.classes.CLASS.OBSERVABLE": "as declared", WINDOW,
+        "counters: sum over copies; others: value at the end, mean over copies";
+    /// The same of the leaves of users or flows, a list each: groups in the order of their names, their users,
+    /// their flows.
+    "links.L.queue.leaves.OBSERVABLE": "as declared", WINDOW, "as links.L.queue.classes";
+    /// What `sfq` and `fq-codel` can observe.
+    "links.L.queue.OBSERVABLE": "as declared", WINDOW,
+        "counters: sum over copies; others: value at the end, mean over copies";
+    /// The same fields for the direction against the path.
+    "links.L.reverse": "", WINDOW, "as links.L";
+    /// Recorded where the scenario asks for it.
+    "histograms.links.L.queue.packets": "1", WINDOW, "share of time per number of waiting packets";
+    /// Recorded where the scenario asks for it.
+    "histograms.links.L.queue.at_drop": "packets", WINDOW, "drops per number of packets that waited";
+}

@@ -91,15 +91,54 @@ impl Link {
     }
 }
 
+words! {
+    /// Directions of a link.
+    pub enum Directions {
+        /// That in which paths list it.
+        Forward = "forward",
+        /// The other one.
+        Reverse = "reverse",
+        /// Both.
+        Both = "both",
+    }
+}
+
+impl Directions {
+    /// Whether `way` is among them: 0 forward, 1 reverse.
+    pub fn contains(self, way: &usize) -> bool {
+        self == Directions::Both || (self == Directions::Reverse) == (*way == 1)
+    }
+}
+
+words! {
+    /// Whether packets with jitter keep their order.
+    pub enum Order {
+        /// They do.
+        Keep = "keep",
+        /// They overtake each other.
+        Reorder = "reorder",
+    }
+}
+
+words! {
+    /// The effect of a queue's step on its scheduler.
+    pub enum Change {
+        /// It goes on.
+        Keep = "keep",
+        /// It is deleted with its packets, and made anew.
+        Replace = "replace",
+    }
+}
+
 /// Jitter of a link.
 #[derive(Clone, Debug)]
 pub struct Jitter {
     /// Standard deviation, a [`Value::Seconds`] or random.
     pub deviation: Value,
     /// Whether packets keep their order.
-    pub keeps_order: bool,
-    /// 0 forward, 1 reverse.
-    pub ways: &'static [usize],
+    pub order: Order,
+    /// Its directions.
+    pub ways: Directions,
 }
 
 /// Which packets a link loses.
@@ -122,8 +161,8 @@ pub struct Loss {
     pub from: Duration,
     /// The same; absent: to the end.
     pub until: Option<Duration>,
-    /// 0 forward, 1 reverse.
-    pub ways: &'static [usize],
+    /// Its directions.
+    pub ways: Directions,
     /// What is lost is sent again: how often at most, and how much later each time.
     pub again: Option<(u32, Duration)>,
 }
@@ -161,8 +200,8 @@ pub struct Queue {
     pub scheduler_per: SchedulerPer,
     /// What it is from later instants on: limit and scheduler.
     pub changes: Vec<(Time, Queue)>,
-    /// A change deletes the scheduler and makes it anew.
-    pub replaces: bool,
+    /// The effect of a change.
+    pub change: Change,
 }
 
 impl Queue {
@@ -318,28 +357,30 @@ pub struct Traced {
     pub flows: Option<Copies>,
 }
 
-/// What a histogram counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Histogram {
-    /// `links.L.queue.packets`: share of time at each queue length.
-    Packets,
-    /// `links.L.queue.at_drop`: drops by the queue length they met.
-    AtDrop,
+words! {
+    /// What a histogram counts.
+    pub enum Histogram {
+        /// `links.L.queue.packets`: share of time at each queue length.
+        Packets = "packets",
+        /// `links.L.queue.at_drop`: drops by the queue length they met.
+        AtDrop = "at_drop",
+    }
 }
 
-/// An event that can be listed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EventKind {
-    /// A packet dropped.
-    Drop,
-    /// A packet marked.
-    Mark,
-    /// A data packet offered to a link with a queue.
-    Arrival,
-    /// A flow opened.
-    Open,
-    /// A flow over.
-    Close,
+words! {
+    /// An event that can be listed.
+    pub enum EventKind {
+        /// A packet dropped.
+        Drop = "drop",
+        /// A packet marked.
+        Mark = "mark",
+        /// A data packet offered to a link with a queue.
+        Arrival = "arrival",
+        /// A flow opened.
+        Open = "open",
+        /// A flow over.
+        Close = "close",
+    }
 }
 
 /// A time series, for one copy or all.

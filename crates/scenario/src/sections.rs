@@ -1,6 +1,12 @@
 //! The scenario's own tables: which keys each section has. What stands inside a mechanism's table is its own affair.
 
-use evenflow_base::schema::{Counter, Fallback, Mechanism, Observable, Range, Room, Type};
+use evenflow_base::schema::Fallback::{self, Absent, Required, Text as Default};
+use evenflow_base::schema::{Counter, Mechanism, Observable, Param, Range, Room, Type};
+
+use evenflow_traffic::Leaving;
+
+use crate::model::{Change, Directions, EventKind, Order};
+use Shape::*;
 
 /// A table of the scenario file.
 #[derive(Debug)]
@@ -32,6 +38,15 @@ pub struct Key {
     pub range: Range,
     /// One sentence.
     pub doc: &'static str,
+}
+
+impl Key {
+    /// The key of a mechanism's parameter, which may have steps if it is one of `changes`.
+    pub(crate) fn of(param: &Param, changes: &[&str]) -> Key {
+        let Param { name, ty, default, range, doc, .. } = *param;
+        let shape = if changes.contains(&name) { Stepped(ty) } else { Value(ty) };
+        Key { name, shape, default, range, doc }
+    }
 }
 
 /// What may stand behind a key.
@@ -69,12 +84,10 @@ pub enum Shape {
     Every,
     /// A table that is read elsewhere.
     Elsewhere,
-    /// Announced, and refused until it exists.
-    Later,
 }
 
 /// Added to the type of what may change on the way.
-pub(crate) const STEPS: &str = ", or { steps = [[time, value], …] }";
+const STEPS: &str = ", or { steps = [[time, value], …] }";
 
 impl Shape {
     /// Its type in words.
@@ -97,7 +110,6 @@ impl Shape {
             Shape::Words(words) => format!("list out of {}", words.join(", ")),
             Shape::Every => "duration or \"packet\"".into(),
             Shape::Elsewhere => "table".into(),
-            Shape::Later => "planned, not built".into(),
         }
     }
 }
@@ -107,20 +119,41 @@ impl Section {
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.keys.iter().map(|key| key.name)
     }
-
-    /// The key called `name`; asking for one that is not there is a mistake of this crate.
-    pub(crate) fn key(&self, name: &str) -> &'static Key {
-        let key = self.keys.iter().find(|key| key.name == name);
-        key.unwrap_or_else(|| panic!("section {} has no key {name}", self.name))
-    }
 }
 
-const fn key(name: &'static str, shape: Shape, default: Fallback, doc: &'static str) -> Key {
-    Key { name, shape, default, range: Range::ANY, doc }
-}
+/// Declares a section: its table, and a module with a [`Key`] for each of its keys.
+macro_rules! section {
+    (
+        $(#[$about:meta])+
+        $table:ident, $keys:ident = $name:literal, $title:literal, $doc:literal =>
+        $($(#[doc = $line:literal])+ $key:ident: $shape:expr, $default:expr $(, $range:expr)?;)*
+        $(observables: $observables:expr;)?
+        $(counters: $counters:expr;)?
+    ) => {
+        $(#[$about])+
+        pub static $table: Section = Section {
+            name: $name,
+            title: $title,
+            doc: $doc,
+            keys: &[$($keys::$key),*],
+            observables: last!(&[] $(, $observables)?),
+            counters: last!(&[] $(, $counters)?),
+        };
 
-const fn value(name: &'static str, ty: Type, default: Fallback, range: Range, doc: &'static str) -> Key {
-    Key { name, shape: Shape::Value(ty), default, range, doc }
+        #[allow(non_upper_case_globals, missing_docs, dead_code)]
+        $(#[$about])+
+        pub mod $keys {
+            use super::*;
+
+            $(pub const $key: Key = Key {
+                name: stringify!($key),
+                shape: $shape,
+                default: $default,
+                range: last!(Range::ANY $(, $range)?),
+                doc: concat!($($line),+).trim_ascii_start(),
+            };)*
+        }
+    };
 }
 
 /// Below this a packet takes longer than any run.
@@ -129,380 +162,196 @@ pub(crate) const LINK_RATE: Range = Range { min: 1.0, closed: true, max: f64::IN
 /// How many users a group may have.
 pub(crate) const USERS: Range = Range { min: 1.0, closed: true, max: 4_000_000.0 };
 
-/// The file as a whole.
-pub static SCENARIO: Section = Section {
-    name: "scenario",
-    title: "Scenario file",
-    doc: "A whole experiment as data: links, stages, groups of users, durations, what is recorded.",
-    keys: &[
-        key("title", Shape::Text, Fallback::Text(""), "A line for people; not part of the hash."),
-        value("duration", Type::Duration, Fallback::Required, Range::POSITIVE, "How long a run lasts."),
-        value(
-            "warmup",
-            Type::Duration,
-            Fallback::Text("0 s"),
-            Range::NOT_NEGATIVE,
-            "Measurement happens in [warmup, duration].",
-        ),
-        key("links", Shape::ByName(&LINK, None), Fallback::Required, "Links by name."),
-        key("stages", Shape::ByName(&STAGE, Some(Room::Stage)), Fallback::Absent("none"), "Stages by name."),
-        key(
-            "arrivals",
-            Shape::ByName(&ARRIVALS, None),
-            Fallback::Absent("none"),
-            "Processes by which flows arrive that groups share, by name.",
-        ),
-        key("groups", Shape::ByName(&GROUP, None), Fallback::Required, "Groups of users by name."),
-        key(
-            "record",
-            Shape::Table(&RECORD, None),
-            Fallback::Absent("counters only"),
-            "What is recorded beside the counters.",
-        ),
-        key(
-            "sweep",
-            Shape::Elsewhere,
-            Fallback::Absent("one point"),
-            "What a study varies; a single run ignores it.",
-        ),
-    ],
-    observables: &[],
-    counters: &[],
-};
+section! {
+    /// The file as a whole.
+    SCENARIO, scenario = "scenario", "Scenario file",
+        "A whole experiment as data: links, stages, groups of users, durations, what is recorded." =>
+        /// A line for people; not part of the hash.
+        title: Text, Default("");
+        /// How long a run lasts.
+        duration: Value(Type::Duration), Required, Range::POSITIVE;
+        /// Measurement happens in [warmup, duration].
+        warmup: Value(Type::Duration), Default("0 s"), Range::NOT_NEGATIVE;
+        /// Links by name.
+        links: ByName(&LINK, None), Required;
+        /// Stages by name.
+        stages: ByName(&STAGE, Some(Room::Stage)), Absent("none");
+        /// Processes by which flows arrive that groups share, by name.
+        arrivals: ByName(&ARRIVALS, None), Absent("none");
+        /// Groups of users by name.
+        groups: ByName(&GROUP, None), Required;
+        /// What is recorded beside the counters.
+        record: Table(&RECORD, None), Absent("counters only");
+        /// What a study varies; a single run ignores it.
+        sweep: Elsewhere, Absent("one point");
+}
 
-/// `[links.NAME]`.
-pub static LINK: Section = Section {
-    name: "link",
-    title: "Link",
-    doc: "A full-duplex link: a queue, a transmitter and a delay in each direction.",
-    keys: &[
-        Key {
-            range: LINK_RATE,
-            ..key("rate", Shape::Rate, Fallback::Absent("pure delay, nothing ever waits"), "Its rate.")
-        },
-        value("delay", Type::Duration, Fallback::Text("0 s"), Range::NOT_NEGATIVE, "Propagation delay."),
-        key("per", Shape::Per, Fallback::Absent("one shared link"), "For whom there is a copy each."),
-        key(
-            "queue",
-            Shape::Table(&QUEUE, Some(Room::Queue)),
-            Fallback::Absent("FIFO that never drops"),
-            "What waits for the transmitter, and what is dropped.",
-        ),
-        key(
-            "reverse",
-            Shape::Table(&REVERSE, None),
-            Fallback::Absent("same rate and delay (the same draw), never drops"),
-            "The direction against the path.",
-        ),
-        key(
-            "jitter",
-            Shape::Table(&JITTER, None),
-            Fallback::Absent("none"),
-            "Random extra delay of each packet.",
-        ),
-        key(
-            "loss",
-            Shape::Loss,
-            Fallback::Absent("none"),
-            "Packets lost on the way: the probability, independent for each packet, or a table.",
-        ),
-    ],
-    observables: &[],
+section! {
+    /// `[links.NAME]`.
+    LINK, link = "link", "Link",
+        "A full-duplex link: a queue, a transmitter and a delay in each direction." =>
+        /// Its rate.
+        rate: Rate, Absent("pure delay, nothing ever waits"), LINK_RATE;
+        /// Propagation delay.
+        delay: Value(Type::Duration), Default("0 s"), Range::NOT_NEGATIVE;
+        /// For whom there is a copy each.
+        per: Per, Absent("one shared link");
+        /// What waits for the transmitter, and what is dropped.
+        queue: Table(&QUEUE, Some(Room::Queue)), Absent("FIFO that never drops");
+        /// The direction against the path.
+        reverse: Table(&REVERSE, None), Absent("same rate and delay (the same draw), never drops");
+        /// Random extra delay of each packet.
+        jitter: Table(&JITTER, None), Absent("none");
+        /// Packets lost on the way: the probability, independent for each packet, or a table.
+        loss: Loss, Absent("none");
     counters: &[
         Counter { name: "arrived_bytes", doc: "Bytes offered to it." },
         Counter { name: "delivered_bytes", doc: "Bytes that reached its far end." },
         Counter { name: "delivered_packets", doc: "Packets that reached its far end." },
         Counter { name: "drops", doc: "Packets its queue dropped or it lost, whatever the reason." },
         Counter { name: "marks", doc: "Packets its queue marked, whatever the reason." },
-    ],
-};
+    ];
+}
 
-/// `jitter` of a link.
-pub static JITTER: Section = Section {
-    name: "jitter",
-    title: "Jitter of a link",
-    doc: "Each packet's delay is drawn for itself: normal around the link's delay, cut at four standard deviations and at \
-          zero, as Linux's netem has it.",
-    keys: &[
-        value(
-            "normal",
-            Type::Duration,
-            Fallback::Required,
-            Range::NOT_NEGATIVE,
-            "Standard deviation of the delay; its mean is the link's delay.",
-        ),
-        value(
-            "order",
-            Type::Choice(&["keep", "reorder"]),
-            Fallback::Text("keep"),
-            Range::ANY,
-            "Whether a packet waits for those before it at the far end (netem with a FIFO inside), so that dense packets are \
-             later than the mean says, or overtakes them (netem as it comes).",
-        ),
-        value(
-            "direction",
-            Type::Choice(&["forward", "reverse", "both"]),
-            Fallback::Text("forward"),
-            Range::ANY,
-            "In which direction of the link.",
-        ),
-    ],
-    observables: &[],
-    counters: &[],
-};
+section! {
+    /// `jitter` of a link.
+    JITTER, jitter = "jitter", "Jitter of a link",
+        "Each packet's delay is drawn for itself: normal around the link's delay, cut at four standard \
+         deviations and at zero, as Linux's netem has it." =>
+        /// Standard deviation of the delay; its mean is the link's delay.
+        normal: Value(Type::Duration), Required, Range::NOT_NEGATIVE;
+        /// Whether a packet waits for those before it at the far end (netem with a FIFO inside), so that
+        /// dense packets are later than the mean says, or overtakes them (netem as it comes).
+        order: Value(Order::TYPE), Default("keep");
+        /// In which direction of the link.
+        direction: Value(Directions::TYPE), Default("forward");
+}
 
-/// `loss` of a link, where it is a table.
-pub static LOSS: Section = Section {
-    name: "loss",
-    title: "Loss on a link",
-    doc: "Each packet that the queue accepts is lost with a probability, independently, or every n-th is (`every`). A lost packet takes its time on the link like any other, and counts as dropped, by the reason `loss`, when it would have reached the far end.",
-    keys: &[
-        value(
-            "probability",
-            Type::Number,
-            Fallback::Absent("where every is given"),
-            Range { min: 0.0, closed: true, max: 1.0 },
-            "Of each packet.",
-        ),
-        value(
-            "every",
-            Type::Integer,
-            Fallback::Absent("where probability is given"),
-            Range::FROM_ONE,
-            "Instead of a probability: the last of so many packets is lost, as formulas for losses at equal distances have it.",
-        ),
-        value(
-            "burst",
-            Type::Number,
-            Fallback::Absent("each packet by itself"),
-            Range { min: 1.0, closed: true, max: 1e6 },
-            "Losses come in bursts of so many packets in the mean, by the two states of Gilbert and Elliott: in the bad one all are lost, in the good \
-             one none. The probability stays what it is.",
-        ),
-        value(
-            "retransmissions",
-            Type::Integer,
-            Fallback::Absent("what is lost stays lost"),
-            Range { min: 1.0, closed: true, max: 1000.0 },
-            "The link sends what is lost again, at most so often, and keeps the order: packets behind it wait (RLC in acknowledged mode, 3GPP TS \
-             36.322). What is lost then counts as dropped.",
-        ),
-        value(
-            "retransmission_delay",
-            Type::Duration,
-            Fallback::Absent("required beside retransmissions"),
-            Range::POSITIVE,
-            "How much later a packet arrives for each time that it is sent again; the link's rate is not used up by it.",
-        ),
-        value(
-            "from",
-            Type::Duration,
-            Fallback::Text("0 s"),
-            Range::NOT_NEGATIVE,
-            "Packets accepted before this instant of the run are not lost.",
-        ),
-        value(
-            "until",
-            Type::Duration,
-            Fallback::Absent("the end of the run"),
-            Range::POSITIVE,
-            "Packets accepted at this instant or later are not lost.",
-        ),
-        value(
-            "direction",
-            Type::Choice(&["forward", "reverse", "both"]),
-            Fallback::Text("forward"),
-            Range::ANY,
-            "In which direction of the link.",
-        ),
-    ],
-    observables: &[],
-    counters: &[Counter { name: "loss", doc: "Lost on the link." }],
-};
+section! {
+    /// `loss` of a link, where it is a table.
+    LOSS, loss = "loss", "Loss on a link",
+        "Each packet that the queue accepts is lost with a probability, independently, or every n-th is \
+         (`every`). A lost packet takes its time on the link like any other, and counts as dropped, by \
+         the reason `loss`, when it would have reached the far end." =>
+        /// Of each packet.
+        probability: Value(Type::Number), Absent("where every is given"), Range::between(0.0, 1.0);
+        /// Instead of a probability: the last of so many packets is lost, as formulas for losses at equal
+        /// distances have it.
+        every: Value(Type::Integer), Absent("where probability is given"), Range::FROM_ONE;
+        /// Losses come in bursts of so many packets in the mean, by the two states of Gilbert and Elliott: in
+        /// the bad one all are lost, in the good one none. The probability stays what it is.
+        burst: Value(Type::Number), Absent("each packet by itself"), Range::between(1.0, 1e6);
+        /// The link sends what is lost again, at most so often, and keeps the order: packets behind it wait
+        /// (RLC in acknowledged mode, 3GPP TS 36.322). What is lost then counts as dropped.
+        retransmissions: Value(Type::Integer), Absent("what is lost stays lost"), Range::between(1.0, 1000.0);
+        /// How much later a packet arrives for each time that it is sent again; the link's rate is not used
+        /// up by it.
+        retransmission_delay: Value(Type::Duration),
+            Absent("required beside retransmissions"), Range::POSITIVE;
+        /// Packets accepted before this instant of the run are not lost.
+        from: Value(Type::Duration), Default("0 s"), Range::NOT_NEGATIVE;
+        /// Packets accepted at this instant or later are not lost.
+        until: Value(Type::Duration), Absent("the end of the run"), Range::POSITIVE;
+        /// In which direction of the link.
+        direction: Value(Directions::TYPE), Default("forward");
+    counters: &[Counter { name: "loss", doc: "Lost on the link." }];
+}
 
-/// `reverse` of a link.
-pub static REVERSE: Section = Section {
-    name: "reverse",
-    title: "Reverse direction of a link",
-    doc: "Keys that are absent are as in the forward direction, except the queue, which then never drops.",
-    keys: &[
-        Key { range: LINK_RATE, ..key("rate", Shape::Rate, Fallback::Absent("as forward"), "Its rate.") },
-        value(
-            "delay",
-            Type::Duration,
-            Fallback::Absent("as forward"),
-            Range::NOT_NEGATIVE,
-            "Propagation delay.",
-        ),
-        key(
-            "queue",
-            Shape::Table(&QUEUE, Some(Room::Queue)),
-            Fallback::Absent("FIFO that never drops"),
-            "What waits for the transmitter, and what is dropped.",
-        ),
-    ],
-    observables: &[],
-    counters: &[],
-};
+section! {
+    /// `reverse` of a link.
+    REVERSE, reverse = "reverse", "Reverse direction of a link",
+        "Keys that are absent are as in the forward direction, except the queue, which then never drops." =>
+        /// Its rate.
+        rate: Rate, Absent("as forward"), LINK_RATE;
+        /// Propagation delay.
+        delay: Value(Type::Duration), Absent("as forward"), Range::NOT_NEGATIVE;
+        /// What waits for the transmitter, and what is dropped.
+        queue: Table(&QUEUE, Some(Room::Queue)), Absent("FIFO that never drops");
+}
 
-/// `queue` of a link: what every admission rule has.
-pub static QUEUE: Section = Section {
-    name: "queue",
-    title: "Queue of a link",
-    doc: "An admission rule with its parameters, a limit and a scheduler. Waiting packets count, not the one in service.",
-    keys: &[
-        key(
-            "kind",
-            Shape::Kind(Room::Queue),
-            Fallback::Absent("droptail, where only limit and scheduler are given"),
-            "The admission rule; its parameters stand beside it.",
-        ),
-        Key {
-            range: Range::POSITIVE,
-            ..key(
-                "limit",
-                Shape::Stepped(Type::QueueLength),
-                Fallback::Absent("unlimited; 10240 packets with fq-codel, 10000 with dualpi2, 127 with sfq"),
-                "How much may wait: packets, bytes, or time at line rate; shared by all classes.",
-            )
-        },
-        key(
-            "scheduler",
-            Shape::Table(&SCHEDULER, Some(Room::Scheduler)),
-            Fallback::Absent("fifo"),
-            "Who goes next.",
-        ),
-        value(
-            "change",
-            Type::Choice(&["keep", "replace"]),
-            Fallback::Text("keep"),
-            Range::ANY,
-            "What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with what waits and \
-             made anew.",
-        ),
-    ],
+section! {
+    /// `queue` of a link: what every admission rule has.
+    QUEUE, queue = "queue", "Queue of a link",
+        "An admission rule with its parameters, a limit and a scheduler. Waiting packets count, not the \
+         one in service." =>
+        /// The admission rule; its parameters stand beside it.
+        kind: Kind(Room::Queue), Absent("droptail, where only limit and scheduler are given");
+        /// How much may wait: packets, bytes, or time at line rate; shared by all classes.
+        limit: Stepped(Type::QueueLength),
+            Absent("unlimited; 10240 packets with fq-codel, 10000 with dualpi2, 127 with sfq"), Range::POSITIVE;
+        /// Who goes next.
+        scheduler: Table(&SCHEDULER, Some(Room::Scheduler)), Absent("fifo");
+        /// What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted
+        /// with what waits and made anew.
+        change: Value(Change::TYPE), Default("keep");
     observables: &[
         Observable { name: "packets", unit: "packets", doc: "Waiting packets." },
         Observable { name: "bytes", unit: "B", doc: "Waiting bytes." },
         Observable { name: "wait", unit: "s", doc: "Time the waiting bytes take at line rate." },
-    ],
-    counters: &[],
-};
+    ];
+}
 
-/// `scheduler` of a queue.
-pub static SCHEDULER: Section = Section {
-    name: "scheduler",
-    title: "Scheduler of a queue",
-    doc: "Picks the next packet.",
-    keys: &[key("kind", Shape::Kind(Room::Scheduler), Fallback::Required, "Which one.")],
-    observables: &[],
-    counters: &[],
-};
+section! {
+    /// `scheduler` of a queue.
+    SCHEDULER, scheduler = "scheduler", "Scheduler of a queue",
+        "Picks the next packet." =>
+        /// Which one.
+        kind: Kind(Room::Scheduler), Required;
+}
 
-/// `[stages.NAME]`.
-pub static STAGE: Section = Section {
-    name: "stage",
-    title: "Stage",
-    doc: "Something packets pass that is no link: a meter, an edge, a policer. Its parameters stand beside its kind. A kind says in which directions it acts; in the others packets do not meet it.",
-    keys: &[
-        key("kind", Shape::Kind(Room::Stage), Fallback::Required, "What it is."),
-        key("per", Shape::Per, Fallback::Absent("one shared stage"), "For whom there is a copy each."),
-        key(
-            "peer",
-            Shape::Text,
-            Fallback::Absent("none, or the stage that names this one"),
-            "The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that can, on the same path.",
-        ),
-        key(
-            "controls",
-            Shape::Text,
-            Fallback::Absent("nothing"),
-            "The link that it reconfigures while the run goes on, \"-NAME\" in its reverse direction: one with a rate, on the same path.",
-        ),
-    ],
-    observables: &[],
-    counters: &[],
-};
+section! {
+    /// `[stages.NAME]`.
+    STAGE, stage = "stage", "Stage",
+        "Something packets pass that is no link: a meter, an edge, a policer. Its parameters stand beside \
+         its kind. A kind says in which directions it acts; in the others packets do not meet it." =>
+        /// What it is.
+        kind: Kind(Room::Stage), Required;
+        /// For whom there is a copy each.
+        per: Per, Absent("one shared stage");
+        /// The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind
+        /// that can, on the same path.
+        peer: Text, Absent("none, or the stage that names this one");
+        /// The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
+        /// rate, on the same path.
+        controls: Text, Absent("nothing");
+}
 
-/// `[arrivals.NAME]`.
-pub static ARRIVALS: Section = Section {
-    name: "arrivals",
-    title: "Arrivals that groups share",
-    doc: "One process by which flows arrive. Each arrival goes to a group by its share, then to one of its users, all as likely. The \
-          traffic of a group names the process and its share.",
-    keys: &[
-        value(
-            "interval",
-            Type::Duration,
-            Fallback::Required,
-            Range::POSITIVE,
-            "Time between two arrivals, drawn for each; the first comes one interval after start.",
-        ),
-        value("start", Type::Duration, Fallback::Text("0 s"), Range::NOT_NEGATIVE, "When it begins."),
-        value(
-            "until",
-            Type::Duration,
-            Fallback::Absent("the end of the run"),
-            Range::POSITIVE,
-            "When it ends: no flow arrives at this instant or later.",
-        ),
-        value(
-            "end",
-            Type::Choice(&["close", "abort"]),
-            Fallback::Absent("close, where until is given"),
-            Range::ANY,
-            "What becomes of flows that are still open then: they finish, or they are reset.",
-        ),
-    ],
-    observables: &[],
-    counters: &[],
-};
+section! {
+    /// `[arrivals.NAME]`.
+    ARRIVALS, arrivals = "arrivals", "Arrivals that groups share",
+        "One process by which flows arrive. Each arrival goes to a group by its share, then to one of its \
+         users, all as likely. The traffic of a group names the process and its share." =>
+        /// Time between two arrivals, drawn for each; the first comes one interval after start.
+        interval: Value(Type::Duration), Required, Range::POSITIVE;
+        /// When it begins.
+        start: Value(Type::Duration), Default("0 s"), Range::NOT_NEGATIVE;
+        /// When it ends: no flow arrives at this instant or later.
+        until: Value(Type::Duration), Absent("the end of the run"), Range::POSITIVE;
+        /// What becomes of flows that are still open then: they finish, or they are reset.
+        end: Value(Leaving::TYPE), Absent("close, where until is given");
+}
 
-/// `[groups.NAME]`.
-pub static GROUP: Section = Section {
-    name: "group",
-    title: "Group of like users",
-    doc: "Users who send the same traffic along the same path.",
-    keys: &[
-        value("users", Type::Integer, Fallback::Required, USERS, "How many."),
-        key(
-            "path",
-            Shape::Words(&[]),
-            Fallback::Required,
-            "Links and stages in the order data meets them; \"-NAME\" crosses a link against its direction. \
-             Acknowledgements go backwards.",
-        ),
-        key(
-            "traffic",
-            Shape::Tables(&TRAFFIC, Room::Traffic),
-            Fallback::Required,
-            "What each user sends; a list where there is more than one kind.",
-        ),
-        key(
-            "tcp",
-            Shape::Tcp(&evenflow_transport::profile::TCP),
-            Fallback::Absent("stack \"rfc\""),
-            "Their TCP.",
-        ),
-        key("class", Shape::Text, Fallback::Text("be"), "Traffic class of their packets."),
-        value(
-            "processing",
-            Type::Duration,
-            Fallback::Absent("none"),
-            Range::NOT_NEGATIVE,
-            "Random time a host spends on each data packet before sending it; order is kept.",
-        ),
-        value(
-            "weight",
-            Type::Number,
-            Fallback::Text("1"),
-            Range::GAIN,
-            "Scales reference rate, CSFQ and DRR share, willingness to pay, and MulTCP's N.",
-        ),
-    ],
-    observables: FLOW,
-    counters: &[],
-};
+section! {
+    /// `[groups.NAME]`.
+    GROUP, group = "group", "Group of like users",
+        "Users who send the same traffic along the same path." =>
+        /// How many.
+        users: Value(Type::Integer), Required, USERS;
+        /// Links and stages in the order data meets them; "-NAME" crosses a link against its direction.
+        /// Acknowledgements go backwards.
+        path: Words(&[]), Required;
+        /// What each user sends; a list where there is more than one kind.
+        traffic: Tables(&TRAFFIC, Room::Traffic), Required;
+        /// Their TCP.
+        tcp: Tcp(&evenflow_transport::profile::TCP), Absent("stack \"rfc\"");
+        /// Traffic class of their packets.
+        class: Text, Default("be");
+        /// Random time a host spends on each data packet before sending it; order is kept.
+        processing: Value(Type::Duration), Absent("none"), Range::NOT_NEGATIVE;
+        /// Scales reference rate, CSFQ and DRR share, willingness to pay, and MulTCP's N.
+        weight: Value(Type::Number), Default("1"), Range::GAIN;
+    observables: FLOW;
+}
 
 /// What can be observed of every flow: `groups.G.users[i].flows[j].received_bytes`. A flow of TCP has its sender's besides
 /// ([`evenflow_transport::observables::OBSERVABLES`]).
@@ -512,85 +361,53 @@ pub(crate) const FLOW: &[Observable] = &[Observable {
     doc: "Application bytes delivered in order; a counter: its series gives the increase per interval.",
 }];
 
-/// `traffic` of a group: what every kind of traffic has.
-pub static TRAFFIC: Section = Section {
-    name: "traffic",
-    title: "Traffic of a user",
-    doc: "An application. Its parameters stand beside its kind.",
-    keys: &[
-        key("kind", Shape::Kind(Room::Traffic), Fallback::Required, "What it is."),
-        key("class", Shape::Text, Fallback::Absent("the group's"), "Traffic class of its packets."),
-        key(
-            "tcp",
-            Shape::Tcp(&evenflow_transport::profile::TCP),
-            Fallback::Absent("the group's"),
-            "Its TCP; replaces the group's table wholly.",
-        ),
-    ],
-    observables: &[],
-    counters: &[],
-};
+section! {
+    /// `traffic` of a group: what every kind of traffic has.
+    TRAFFIC, traffic = "traffic", "Traffic of a user",
+        "An application. Its parameters stand beside its kind." =>
+        /// What it is.
+        kind: Kind(Room::Traffic), Required;
+        /// Traffic class of its packets.
+        class: Text, Absent("the group's");
+        /// Its TCP; replaces the group's table wholly.
+        tcp: Tcp(&evenflow_transport::profile::TCP), Absent("the group's");
+}
 
 /// The key of a `tcp` table beside those of [`evenflow_transport::profile::TCP`].
-pub static CONGESTION_CONTROL: Key = key(
-    "congestion_control",
-    Shape::Named(Room::CongestionControl),
-    Fallback::Text("newreno"),
-    "How the window grows and shrinks: a name, or a table with kind and parameters.",
-);
-
-/// `[record]`.
-pub static RECORD: Section = Section {
-    name: "record",
-    title: "What is recorded",
-    doc: "Time series, histograms and lists of events, beside the counters that every run has.",
-    keys: &[
-        key("series", Shape::List(&SERIES), Fallback::Absent("none"), "Time series."),
-        key(
-            "histograms",
-            Shape::Words(&[]),
-            Fallback::Absent("none"),
-            "\"links.L.queue.packets\" (share of time at each queue length) and \"links.L.queue.at_drop\" (drops by the \
-             queue length they met).",
-        ),
-        key("events", Shape::Words(EVENTS), Fallback::Absent("none"), "Events listed one by one."),
-        key(
-            "trace",
-            Shape::Words(&[]),
-            Fallback::Absent("none"),
-            "Flows whose packets are followed one by one, with their header fields, at every component: \"groups.G\", \
-             \"groups.G.users[0]\" or \"groups.G.users[0].flows[0]\"; 1000 flows at most.",
-        ),
-    ],
-    observables: &[],
-    counters: &[],
+pub static CONGESTION_CONTROL: Key = Key {
+    name: "congestion_control",
+    shape: Named(Room::CongestionControl),
+    default: Default("newreno"),
+    range: Range::ANY,
+    doc: "How the window grows and shrinks: a name, or a table with kind and parameters.",
 };
 
-/// What `events` may hold.
-pub(crate) const EVENTS: &[&str] = &["drop", "mark", "arrival", "open", "close"];
+section! {
+    /// `[record]`.
+    RECORD, record = "record", "What is recorded",
+        "Time series, histograms and lists of events, beside the counters that every run has." =>
+        /// Time series.
+        series: List(&SERIES), Absent("none");
+        /// "links.L.queue.packets" (share of time at each queue length) and "links.L.queue.at_drop" (drops by
+        /// the queue length they met).
+        histograms: Words(&[]), Absent("none");
+        /// Events listed one by one.
+        events: Words(EventKind::WORDS), Absent("none");
+        /// Flows whose packets are followed one by one, with their header fields, at every component:
+        /// "groups.G", "groups.G.users[0]" or "groups.G.users[0].flows[0]"; 1000 flows at most.
+        trace: Words(&[]), Absent("none");
+}
 
-/// One of `series`.
-pub static SERIES: Section = Section {
-    name: "series",
-    title: "Time series",
-    doc: "An observable, or the increase of a counter, by time.",
-    keys: &[
-        key(
-            "of",
-            Shape::Text,
-            Fallback::Required,
-            "What to record, as in \"links.L.queue.packets\", \"stages.S[0].activity\", \"groups.G.users[*].flows[*].window\".",
-        ),
-        key(
-            "every",
-            Shape::Every,
-            Fallback::Required,
-            "At multiples of this duration, or at each \"packet\" (queues and stages only).",
-        ),
-    ],
-    observables: &[],
-    counters: &[],
-};
+section! {
+    /// One of `series`.
+    SERIES, series = "series", "Time series",
+        "An observable, or the increase of a counter, by time." =>
+        /// What to record, as in "links.L.queue.packets", "stages.S[0].activity",
+        /// "groups.G.users[*].flows[*].window".
+        of: Text, Required;
+        /// At multiples of this duration, or at each "packet" (queues and stages only).
+        every: Every, Required;
+}
 
 /// All of them, in the order of the documentation.
 pub static SECTIONS: &[&Section] = &[

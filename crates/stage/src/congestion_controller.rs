@@ -318,17 +318,17 @@ impl Kind for CongestionController {
 }
 
 words! {
-    pub(crate) enum Mode { Police = "police", Split = "split" }
+    pub enum Mode { Police = "police", Split = "split" }
 }
 
 words! {
-    pub(crate) enum AccountOf { Bearer = "bearer", Flow = "flow" }
+    pub enum AccountOf { Bearer = "bearer", Flow = "flow" }
 }
 
 params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Debug)]
-    pub(crate) struct Given {
+    pub struct Given {
         /// Reaction for senders without ECN. `police`: policers behind the stage react. `split`: the stage
         /// sets ECE on one passing ACK per round trip of reports. It is for TCP senders at the gateway with
         /// ecn = "gateway".

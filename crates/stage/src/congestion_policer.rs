@@ -5,6 +5,7 @@
 //! the share of drops; the level may become negative. Users who cause little congestion are never policed,
 //! whatever their rate. [`crate::auditor`] checks the reports; [`crate::policer`] polices by rate.
 
+use evenflow_base::params::Key;
 use evenflow_base::schema::{
     Counter, Deviation, Fallback, Mechanism, Observable, Param, Place, Problem, Range, Room, Traits, Type,
     Value, Values,
@@ -566,6 +567,9 @@ params! {
             => source: "draft-wagner-conex-audit-02 section 2.2";
     }
 }
+
+/// Where it has the round-trip time from.
+pub const RTT_FROM: Key<Option<RttFrom>> = Given::rtt_from;
 
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {

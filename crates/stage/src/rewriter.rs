@@ -239,13 +239,13 @@ pub static ECN_MAP: Nested = Nested {
 };
 
 words! {
-    pub(crate) enum Direction { Forward = "forward", Reverse = "reverse", Both = "both" }
+    pub enum Direction { Forward = "forward", Reverse = "reverse", Both = "both" }
 }
 
 params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Debug)]
-    pub(crate) struct Given {
+    pub struct Given {
         /// New ECN codepoint of every packet; "not-ect" clears the field.
         ecn: Option<Ecn> = Choice(CODEPOINTS), Absent("stays") => source: RFC_3168;
         /// New codepoint of each codepoint, instead of ecn. { ce = "ect0" } erases marks.

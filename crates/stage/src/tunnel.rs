@@ -403,7 +403,7 @@ const ECN_WORDS: &[&str] = &[RULES[0].0, RULES[1].0, RULES[2].0, RULES[3].0, RUL
 params! {
     /// The parameters of the ingress.
     #[derive(Clone, Debug)]
-    pub(crate) struct Entrance {
+    pub struct Entrance {
         /// Size of the header: 20 B (ipip), 24 B (gre), 50 B (vxlan, with the inner Ethernet header), 36 B
         /// (gtp-u), 40 B (gtp-u-sequence, which numbers packets), or a number of bytes.
         overhead: Value = BytesOr(NAMES), Text("ipip"), Range::between(1.0, 1000.0)

@@ -5,6 +5,7 @@
 //! [`Event`] happens at one end. The host (the simulator, or a test) carries the calls out in their order after
 //! [`Machine::on`] has returned; what follows from them comes as later events.
 
+use evenflow_base::params::Key;
 use evenflow_base::schema::{Mechanism, Problem, Sampler, Value, Values};
 use evenflow_base::{Duration, Ecn, End, Stream, Time};
 
@@ -257,14 +258,14 @@ pub struct Drawn {
 }
 
 impl Drawn {
-    /// Parameter `name`, whose stream has the same name. An absent one is `otherwise`.
-    pub fn new(values: &Values, name: &str, otherwise: f64, setting: &Setting) -> Drawn {
-        let law = match values.get(name) {
+    /// A parameter, whose stream has the same name. An absent one is `otherwise`.
+    pub fn new<T>(values: &Values, key: Key<T>, otherwise: f64, setting: &Setting) -> Drawn {
+        let law = match values.raw(key) {
             Some(Value::Random(law)) => law.sampler(),
             Some(fixed) => Sampler::Fixed(fixed.number().unwrap_or(otherwise)),
             None => Sampler::Fixed(otherwise),
         };
-        Drawn { law, stream: (setting.stream)(name), count: 0 }
+        Drawn { law, stream: (setting.stream)(key.name), count: 0 }
     }
 
     /// The same, where values that are dealt begin with the one of this number.

@@ -8,6 +8,7 @@ use evenflow_base::schema::Values;
 use evenflow_base::{Duration, End, Heap, Time};
 
 use crate::app::{Call, Conn, Drawn, Event, Setting};
+use crate::request_response::Asking;
 
 /// How far a connection has got, as the client sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,8 +116,8 @@ impl Client {
         Client {
             most: most.max(1),
             keep,
-            request: Drawn::new(values, "request", 1.0, setting),
-            service: Drawn::new(values, "service", 0.0, setting),
+            request: Drawn::new(values, Asking::request, 1.0, setting),
+            service: Drawn::new(values, Asking::service, 0.0, setting),
             channels: Vec::new(),
             leaves: false,
         }

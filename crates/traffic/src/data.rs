@@ -4,12 +4,12 @@
 //! the whole run. With it they are, so that they close or reset their connections: the machines are here. Closing, they write
 //! nothing more: what was sent is repeated until it is acknowledged, then comes the FIN.
 
-use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Values};
+use evenflow_base::schema::{Mechanism, Problem, Room, Value, Values};
 use evenflow_base::{Duration, End, Heap, Time};
 
+use crate::Common;
 use crate::app::{Call, Conn, Drawn, Event, Machine, Setting, Transfer};
-use crate::ending::{END_OF_DATA, Ending, UNTIL};
-use crate::{FLOWS, START};
+use crate::ending::{Ending, Leaving};
 
 /// The alarm of the end; those of starts have the numbers of flows.
 const OVER: u32 = u32::MAX;
@@ -54,11 +54,13 @@ struct Data {
 
 impl Data {
     fn new(values: &Values, setting: &Setting) -> Data {
-        let count = values.maybe(FLOWS.name).unwrap_or(1.0) as u32;
+        let count = values.at(Common::flows).unwrap_or(1);
         let first = setting.user * count as usize;
         Data {
-            starts: Drawn::new(values, START.name, 0.0, setting).dealt_from(first),
-            size: values.get("size").map(|_| Drawn::new(values, "size", 1.0, setting).dealt_from(first)),
+            starts: Drawn::new(values, Common::start, 0.0, setting).dealt_from(first),
+            size: values
+                .raw(UploadGiven::size)
+                .map(|_| Drawn::new(values, UploadGiven::size, 1.0, setting).dealt_from(first)),
             count,
             ending: setting.ending,
             over: false,
@@ -202,6 +204,22 @@ data!(
     UPLOAD
 );
 
+params! {
+    /// Parameters of a bulk transfer.
+    #[derive(Clone, Debug)]
+    pub struct BulkGiven {
+        /// How it ends: it writes nothing more and closes, so that what it has sent still arrives, or it resets
+        /// the connection at once.
+        end: Option<Leaving> = Common::end.param => source: Common::end.param.source;
+        /// See [`Common`].
+        flows: u32 = Common::flows.param;
+        /// See [`Common`].
+        start: Value = Common::start.param;
+        /// See [`Common`].
+        until: Option<Value> = Common::until.param;
+    }
+}
+
 /// Endless data over TCP.
 pub static BULK: Mechanism = Mechanism {
     kind: "bulk",
@@ -214,11 +232,29 @@ flows = 4
 start = { uniform = ["0 s", "1 s"] }"#,
     doc: "TCP connections that always have data to send.",
     source: "Menth and Zeitler 2018, section IV-A3 (\"saturated\")",
-    params: &[END_OF_DATA, FLOWS, START, UNTIL],
+    params: BulkGiven::PARAMS,
     observables: &[],
     counters: &[],
     deviations: &[],
 };
+
+params! {
+    /// Parameters of an upload.
+    #[derive(Clone, Debug)]
+    pub struct UploadGiven {
+        /// How it ends: it writes nothing more and closes, so that what it has sent still arrives, or it resets
+        /// the connection at once.
+        end: Option<Leaving> = Common::end.param => source: Common::end.param.source;
+        /// See [`Common`].
+        flows: u32 = Common::flows.param;
+        /// Application bytes of each connection.
+        size: Option<Value> = Bytes, Absent("without end"), Range::FROM_ONE => source: "";
+        /// See [`Common`].
+        start: Value = Common::start.param;
+        /// See [`Common`].
+        until: Option<Value> = Common::until.param;
+    }
+}
 
 /// A file over TCP.
 pub static UPLOAD: Mechanism = Mechanism {
@@ -232,20 +268,7 @@ size = "2 MB"
 start = "1 s""#,
     doc: "TCP connections that each carry one file and then fall silent.",
     source: "Menth and Zeitler 2018, section IV-G2",
-    params: &[
-        END_OF_DATA,
-        FLOWS,
-        Param {
-            name: "size",
-            ty: Type::Bytes,
-            default: Fallback::Absent("without end"),
-            range: Range::FROM_ONE,
-            source: "",
-            doc: "Application bytes of each connection.",
-        },
-        START,
-        UNTIL,
-    ],
+    params: UploadGiven::PARAMS,
     observables: &[],
     counters: &[],
     deviations: &[],

@@ -5,16 +5,17 @@
 //! ([`crate::adaptation`]), what is shown is [`Playback`]'s, requests and responses are [`Client`]'s. A chunk may be fetched in parts over
 //! several connections, and given up for a smaller one. Not here: several chunks at a time, live video, sound apart from pictures.
 
-use evenflow_base::schema::{Fallback, Mechanism, Nested, Param, Problem, Range, Room, Type, Value, Values};
+use evenflow_base::params::Key;
+use evenflow_base::schema::{Mechanism, Nested, Problem, Room, Value, Values};
 use evenflow_base::{Duration, Heap, Time};
 
-use crate::START;
-use crate::adaptation::{Adaptation, Known, Ladder};
+use crate::Common;
+use crate::adaptation::{self, Adaptation, Known, Ladder};
 use crate::app::{Call, Drawn, Event, Machine, NoLevel, Setting, Transfer};
 use crate::client::{Client, News};
-use crate::ending::{Ending, UNTIL};
+use crate::ending::Ending;
 use crate::playback::{Playback, Thresholds};
-use crate::request_response::{KEEP_ALIVE, REQUEST, SERVICE};
+use crate::request_response::Asking;
 
 /// The alarm of the next request.
 const ASK: u32 = u32::MAX;
@@ -40,19 +41,6 @@ struct Fetch {
     parts: u64,
 }
 
-/// When a chunk that takes too long is given up for one of a lower level.
-#[derive(Clone, Copy, Debug)]
-struct Abandon {
-    /// Its connections are kept, and what is under way arrives for nothing.
-    drains: bool,
-    /// Not before so many seconds.
-    after: f64,
-    /// If at its throughput it would take more than so many times its length.
-    multiple: f64,
-    /// The part of its throughput that the other level may need.
-    safety: f64,
-}
-
 /// A player and its server.
 #[derive(Clone, Debug)]
 pub struct Has {
@@ -62,14 +50,11 @@ pub struct Has {
     /// Seconds of video that the buffer holds.
     capacity: f64,
     header: Drawn,
-    /// It asks as soon as there is room, and not at a chunk's pace.
-    by_room: bool,
+    steady: Steady,
     /// Chunks after which it asks at a chunk's pace, however full the buffer is.
     steady_after: Option<usize>,
-    /// What it holds is told to the rule in whole chunks, one that is being shown included.
-    in_chunks: bool,
-    /// Throughput is measured from the first byte on, and not from the request.
-    from_first_byte: bool,
+    buffer_in: BufferIn,
+    measure_from: MeasureFrom,
     playback: Playback,
     /// Chunks of the video, and seconds of the last; absent: it has no end.
     chunks: Option<(usize, f64)>,
@@ -100,8 +85,14 @@ impl Machine for Has {
     const TABLE: &'static Mechanism = &TABLE;
     const CLIENT_AT_END: bool = true;
     const ADAPTS: bool = true;
-    const FIXED: &'static [&'static str] =
-        &["buffer", "chunk", "connections", "length", "play_at", "resume_at"];
+    const FIXED: &'static [&'static str] = &[
+        Given::buffer.name,
+        Given::chunk.name,
+        Given::connections.name,
+        Given::length.name,
+        Given::play_at.name,
+        Given::resume_at.name,
+    ];
 
     fn problems(values: &Values) -> Vec<Problem> {
         problems(values)
@@ -112,63 +103,44 @@ impl Machine for Has {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let levels = match values.get("ladder") {
-            Some(Value::Rates(levels)) => levels.clone(),
-            _ => Vec::new(),
-        };
-        let sizes = match values.get("sizes") {
-            Some(Value::ByteRows(rows)) => Some(rows.clone()),
-            _ => None,
-        };
-        let chunk = values.number("chunk");
-        let ladder = Ladder::new(levels, chunk, sizes)?;
-        let capacity = values.number("buffer");
-        let Some(Value::Table(rule)) = values.get("adaptation") else {
-            panic!("no adaptation rule was decoded")
-        };
-        let abandon = match values.get("abandon") {
-            Some(Value::Table(table)) => Some(Abandon {
-                drains: table.word("how") == "drain",
-                after: table.number("after"),
-                multiple: table.number("multiple"),
-                safety: table.number("safety"),
-            }),
-            _ => None,
-        };
-        let connections = values.maybe("connections").unwrap_or(1.0);
+        let chunk = values.read(Given::chunk);
+        let levels = values.at(Given::ladder).unwrap_or_default();
+        let ladder = Ladder::new(levels, chunk, values.read(Given::sizes))?;
+        let connections = values.read(Given::connections).unwrap_or(1);
+        let rule = values.read(Given::adaptation);
         // What is wrong with the rule's own parameters was found when it was decoded.
-        let rule = Adaptation::build(rule.word("kind"), rule)?;
+        let rule = Adaptation::build(rule.kind(), &rule)?;
         let thresholds = Thresholds {
-            start: values.maybe("play_at").unwrap_or(chunk),
-            resume: values.maybe("resume_at").unwrap_or(chunk),
+            start: values.read(Given::play_at).unwrap_or(chunk),
+            resume: values.read(Given::resume_at).unwrap_or(chunk),
             stall: 0.0,
             above: false,
         };
         Ok(Has {
-            client: Client::new(values, connections as u32, values.flag("keep_alive"), setting),
+            client: Client::new(values, connections as u32, values.is(Given::keep_alive, true), setting),
             rule,
             ladder,
-            capacity,
-            header: Drawn::new(values, "header", 1.0, setting),
-            by_room: values.word("steady") == "room",
-            steady_after: values.maybe("steady_after").map(|n| n as usize),
-            in_chunks: values.word("buffer_in") == "chunks",
-            from_first_byte: values.word("measure_from") == "first-byte",
+            capacity: values.read(Given::buffer),
+            header: Drawn::new(values, Given::header, 1.0, setting),
+            steady: values.read(Given::steady),
+            steady_after: values.read(Given::steady_after),
+            buffer_in: values.read(Given::buffer_in),
+            measure_from: values.read(Given::measure_from),
             playback: Playback::new(thresholds),
-            chunks: values.maybe("length").map(|length| cut(length, chunk)),
+            chunks: values.read(Given::length).map(|length| cut(length, chunk)),
             done: 0,
             last: None,
             throughputs: Vec::new(),
             fetch: None,
-            connections: connections as u64,
-            abandon,
+            connections,
+            abandon: values.read(Given::abandon),
             abandoned: None,
             fault: None,
             filling: true,
             asked: Time::ZERO,
             asks_at: Time::NEVER,
             ending: setting.ending,
-            hangs_up: matches!(values.get("end"), Some(Value::Word(word)) if word == "drain"),
+            hangs_up: values.is(Given::end, Departure::Drain),
             over: false,
         })
     }
@@ -235,28 +207,21 @@ fn cut(length: f64, chunk: f64) -> (usize, f64) {
 
 /// What is wrong with several parameters together; some of them may be missing, or drawn.
 fn problems(values: &Values) -> Vec<Problem> {
-    let levels = match values.get("ladder") {
-        Some(Value::Rates(levels)) => Some(levels.as_slice()),
-        _ => None,
-    };
-    let sizes = match values.get("sizes") {
-        Some(Value::ByteRows(rows)) => Some(rows.as_slice()),
-        _ => None,
-    };
-    let chunk = values.maybe("chunk");
-    let mut problems = Ladder::problems(levels, chunk, sizes);
-    if let (Some(chunk), Some(capacity)) = (chunk, values.maybe("buffer")) {
+    let (chunk, sizes) = (values.at(Given::chunk), values.at(Given::sizes));
+    let mut problems = Ladder::problems(values.at(Given::ladder).as_deref(), chunk, sizes.as_deref());
+    if let (Some(chunk), Some(capacity)) = (chunk, values.at(Given::buffer)) {
         problems.extend(check_buffer(values, chunk, capacity));
     }
-    if let (Some(Value::Table(rule)), Some(capacity)) = (values.get("adaptation"), values.maybe("buffer"))
-        && let Some(reservoir) = rule.maybe("reservoir").filter(|reservoir| *reservoir >= capacity)
+    if let (Some(rule), Some(capacity)) = (values.at(Given::adaptation), values.at(Given::buffer))
+        && let Some(reservoir) =
+            rule.at(adaptation::bba::Given::reservoir).filter(|reservoir| *reservoir >= capacity)
     {
         let why = format!(
             "its reservoir of {reservoir} s is never left, for the buffer holds {capacity} s: every chunk would be of the lowest level"
         );
-        problems.push(("adaptation", why));
+        problems.push((Given::adaptation.name, why));
     }
-    for name in ["adaptation", "abandon"] {
+    for name in [Given::adaptation.name, Given::abandon.name] {
         if matches!(values.get(name), Some(Value::Table(table)) if table.is_random()) {
             problems.push((name, "its parameters cannot be drawn; plain values are needed".into()));
         }
@@ -268,14 +233,14 @@ fn problems(values: &Values) -> Vec<Problem> {
 fn check_buffer(values: &Values, chunk: f64, capacity: f64) -> Vec<Problem> {
     if capacity < 2.0 * chunk {
         let why = format!("must hold two chunks of {chunk} s at least, but is {capacity} s");
-        return vec![("buffer", why)];
+        return vec![(Given::buffer.name, why)];
     }
     let most = (capacity / chunk + 1e-9).floor();
-    let too_much = |name: &'static str| {
-        let at = values.maybe(name).filter(|at| whole_chunks(*at, chunk) as f64 > most)?;
-        Some((name, format!("is never reached: the buffer holds {most} chunks of {chunk} s, not {at} s")))
+    let too_much = |key: Key<Option<f64>>| {
+        let at = values.at(key).filter(|at| whole_chunks(*at, chunk) as f64 > most)?;
+        Some((key.name, format!("is never reached: the buffer holds {most} chunks of {chunk} s, not {at} s")))
     };
-    ["play_at", "resume_at"].into_iter().filter_map(too_much).collect()
+    [Given::play_at, Given::resume_at].into_iter().filter_map(too_much).collect()
 }
 
 impl Has {
@@ -283,8 +248,11 @@ impl Has {
     fn ask(&mut self, now: Time, calls: &mut Vec<Call>) {
         self.asks_at = Time::NEVER;
         let (held, chunk) = (self.playback.buffered(now), self.ladder.chunk());
-        let buffer =
-            if self.in_chunks && held > 0.0 { whole_chunks(held, chunk) as f64 * chunk } else { held };
+        let buffer = if self.buffer_in == BufferIn::Chunks && held > 0.0 {
+            whole_chunks(held, chunk) as f64 * chunk
+        } else {
+            held
+        };
         let known = Known {
             ladder: &self.ladder,
             next: self.done,
@@ -337,7 +305,7 @@ impl Has {
 
     /// More of a chunk is there: gives it up where a lower level promises to be there sooner.
     fn reconsider(&mut self, now: Time, calls: &mut Vec<Call>) {
-        let (Some(rule), Some(fetch)) = (self.abandon, self.fetch) else { return };
+        let (Some(rule), Some(fetch)) = (&self.abandon, self.fetch) else { return };
         if self.over || self.abandoned == Some(self.done) {
             return;
         }
@@ -356,7 +324,7 @@ impl Has {
         }
         self.abandoned = Some(self.done);
         calls.push(Call::Transfer(Transfer::Abandoned));
-        if rule.drains {
+        if rule.how == GiveUp::Drain {
             self.client.drain(calls)
         } else {
             self.client.abort(false, calls)
@@ -389,7 +357,8 @@ impl Has {
         let first_byte = fetch.first_byte.map(|at| at - fetch.asked);
         let took = now - fetch.asked;
         calls.push(Call::Transfer(Transfer::Completed { bytes, first_byte, took }));
-        let from = fetch.first_byte.filter(|_| self.from_first_byte).unwrap_or(fetch.asked);
+        let from =
+            fetch.first_byte.filter(|_| self.measure_from == MeasureFrom::FirstByte).unwrap_or(fetch.asked);
         // One that arrives as a whole at the instant of its first byte took no time that could be measured.
         let seconds = (now - from).seconds().max(1e-9);
         if self.throughputs.len() == 2 * KEPT {
@@ -416,7 +385,7 @@ impl Has {
         let is_full = excess > 1e-9;
         // It plays where it is full, so that there will be room.
         let roomy = now + Duration::from_seconds(if is_full { excess } else { 0.0 });
-        let at = if self.by_room {
+        let at = if self.steady == Steady::Room {
             roomy
         } else {
             self.filling &= !is_full && self.steady_after.is_none_or(|chunks| self.done < chunks);
@@ -452,48 +421,124 @@ impl Has {
     }
 }
 
+words! {
+    /// The fate of the connections of a chunk that is given up.
+    pub enum GiveUp { Close = "close", Drain = "drain" }
+}
+
+words! {
+    /// How the rule is told what the buffer holds.
+    pub enum BufferIn { Seconds = "seconds", Chunks = "chunks" }
+}
+
+words! {
+    /// How a player ends.
+    pub enum Departure { Close = "close", Abort = "abort", Drain = "drain" }
+}
+
+words! {
+    /// Where the throughput of a chunk is measured from.
+    pub enum MeasureFrom { Request = "request", FirstByte = "first-byte" }
+}
+
+words! {
+    /// When a player asks for the next chunk once its buffer has been full.
+    pub enum Steady { Period = "period", Room = "room" }
+}
+
+params! {
+    /// When a chunk that takes too long is given up for one of a lower level.
+    #[derive(Clone, Debug)]
+    pub struct Abandon {
+        /// Not before so long after the request.
+        after: f64 = Duration, Text("500 ms"), Range::NOT_NEGATIVE
+            => source: "dash.js 4, abandonment rule: grace time";
+        /// What becomes of its connections: reset, so that new ones are opened, or kept until the rest has
+        /// arrived for nothing, while others are opened.
+        how: GiveUp = GiveUp::TYPE, Text("close")
+            => source: "RFC 9112 section 9.6: over HTTP/1.1 a response ends early only with its connection";
+        /// If at the throughput so far it would take more than so many times its length.
+        multiple: f64 = Number, Text("1.8"), Range::POSITIVE
+            => source: "dash.js 4, abandonment rule: multiplier";
+        /// The part of that throughput that the lower level may need.
+        safety: f64 = Number, Text("0.9"), Range::POSITIVE => source: "dash.js 4, bandwidth safety factor";
+    }
+}
+
 /// What `abandon` may hold.
 static ABANDON: Nested = Nested {
     name: "abandon",
     doc: "When a player gives up a chunk that takes too long and fetches it at a lower level: once a chunk, where more is left than the \
           other one's size.",
-    params: &[
-        Param {
-            name: "after",
-            ty: Type::Duration,
-            default: Fallback::Text("500 ms"),
-            range: Range::NOT_NEGATIVE,
-            source: "dash.js 4, abandonment rule: grace time",
-            doc: "Not before so long after the request.",
-        },
-        Param {
-            name: "how",
-            ty: Type::Choice(&["close", "drain"]),
-            default: Fallback::Text("close"),
-            range: Range::ANY,
-            source: "RFC 9112 section 9.6: over HTTP/1.1 a response ends early only with its connection",
-            doc: "What becomes of its connections: reset, so that new ones are opened, or kept until the rest has arrived for nothing, while \
-                  others are opened.",
-        },
-        Param {
-            name: "multiple",
-            ty: Type::Number,
-            default: Fallback::Text("1.8"),
-            range: Range::POSITIVE,
-            source: "dash.js 4, abandonment rule: multiplier",
-            doc: "If at the throughput so far it would take more than so many times its length.",
-        },
-        Param {
-            name: "safety",
-            ty: Type::Number,
-            default: Fallback::Text("0.9"),
-            range: Range::POSITIVE,
-            source: "dash.js 4, bandwidth safety factor",
-            doc: "The part of that throughput that the lower level may need.",
-        },
-    ],
+    params: Abandon::PARAMS,
     changes: &[],
 };
+
+params! {
+    /// Its parameters.
+    #[derive(Clone, Debug)]
+    pub struct Given {
+        /// When a chunk is given up for one of a lower level.
+        abandon: Option<Abandon> = Table(&ABANDON), Absent("never") => source: "";
+        /// Which level is asked for: a name, or a table with kind and parameters.
+        adaptation: Values = Mechanism(Room::Adaptation), Text("rate")
+            => source: "Jiang et al. 2012, section 4.2";
+        /// Seconds of video that the playback buffer holds.
+        buffer: f64 = Duration, Text("30 s"), Range::POSITIVE
+            => source: "Ben Ameur et al. 2016, section 4.1: 15 chunks of 2 s";
+        /// How the rule is told what the buffer holds: exactly, or in chunks, of which the one that is being
+        /// shown is a whole one.
+        buffer_in: BufferIn = BufferIn::TYPE, Text("seconds")
+            => source: "Ben Ameur et al. 2016, equation 5 (chunks)";
+        /// Seconds of video in a chunk; it has as many bytes as its level's bitrate gives, or as sizes says.
+        chunk: f64 = Duration, Text("2 s"), Range::POSITIVE => source: "Ben Ameur et al. 2016, section 4.1";
+        /// Connections over which a chunk is fetched at once, an equal range of its bytes over each, with a
+        /// request and a header of its own.
+        connections: Option<u64> = Integer, Absent("one"), Range::between(1.0, 100.0)
+            => source: "RFC 9110 section 14 (ranges)";
+        /// How it ends: it asks for nothing new, finishes its chunk and closes its connections, or it resets
+        /// them at once, or it closes its end at once and lets arrive for nothing what is under way.
+        end: Option<Departure> = Departure::TYPE, Absent("close, where until is given")
+            => source: "RFC 9293 sections 3.6 and 3.10.5";
+        /// Application bytes before each chunk, drawn for each.
+        header: Value = Bytes, Text("300 B"), Range::FROM_ONE
+            => source: "docs/scenarios.md: a response's header fields";
+        /// See [`crate::request_response`].
+        keep_alive: bool = Asking::keep_alive.param;
+        /// The levels' bitrates, rising; or the name of an MPEG-DASH manifest (.mpd), which also says chunk,
+        /// length and sizes.
+        ladder: Vec<f64> = Rates, Required, Range::POSITIVE => source: "";
+        /// How long the video is. Its last chunk has what is left: so many seconds at the level's bitrate, or
+        /// the bytes that sizes lists.
+        length: Option<f64> = Duration, Absent("without end"), Range::POSITIVE => source: "";
+        /// From when to the last byte a chunk's throughput is measured.
+        measure_from: MeasureFrom = MeasureFrom::TYPE, Text("request")
+            => source: "Ben Ameur et al. 2016, section 4.1";
+        /// Seconds of video in the buffer at which it starts.
+        play_at: Option<f64> = Duration, Absent("one chunk"), Range::POSITIVE => source: "";
+        /// See [`crate::request_response`].
+        request: Value = Asking::request.param;
+        /// The same after a stall, which comes when the buffer is empty.
+        resume_at: Option<f64> = Duration, Absent("one chunk"), Range::POSITIVE => source: "";
+        /// See [`crate::request_response`].
+        service: Value = Asking::service.param;
+        /// Bytes of each chunk at each level, a list for each chunk; behind its end it begins again, so that
+        /// one list says constant sizes.
+        sizes: Option<Vec<Vec<f64>>> = ByteRows, Absent("those that the bitrates give"), Range::FROM_ONE
+            => source: "";
+        /// See [`Common`].
+        start: Value = Common::start.param;
+        /// When it asks once the buffer has been full: a chunk's length after it asked before, if there is room
+        /// by then (until it stalls, then it fills the buffer again), or as soon as there is room for a chunk.
+        steady: Steady = Steady::TYPE, Text("period")
+            => source: "Ben Ameur et al. 2016, section 2 (period); Yin et al. 2015, equation 4 (room)";
+        /// With period: after so many chunks, however full the buffer is.
+        steady_after: Option<usize> = Integer, Absent("when the buffer is full"), Range::FROM_ONE
+            => source: "";
+        /// See [`Common`].
+        until: Option<Value> = Common::until.param;
+    }
+}
 
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
@@ -511,144 +556,7 @@ adaptation = "bola""#,
           rule asks for. It fills its buffer and then asks for a chunk whenever one has been shown. A transfer is a chunk: from its \
           request, or the opening of its connection, to its last byte.",
     source: "Ben Ameur et al. 2016, sections 2 and 4; Yin et al. 2015, section 3 (the player's buffer)",
-    params: &[
-        Param {
-            name: "abandon",
-            ty: Type::Table(&ABANDON),
-            default: Fallback::Absent("never"),
-            range: Range::ANY,
-            source: "",
-            doc: "When a chunk is given up for one of a lower level.",
-        },
-        Param {
-            name: "adaptation",
-            ty: Type::Mechanism(Room::Adaptation),
-            default: Fallback::Text("rate"),
-            range: Range::ANY,
-            source: "Jiang et al. 2012, section 4.2",
-            doc: "Which level is asked for: a name, or a table with kind and parameters.",
-        },
-        Param {
-            name: "buffer",
-            ty: Type::Duration,
-            default: Fallback::Text("30 s"),
-            range: Range::POSITIVE,
-            source: "Ben Ameur et al. 2016, section 4.1: 15 chunks of 2 s",
-            doc: "Seconds of video that the playback buffer holds.",
-        },
-        Param {
-            name: "buffer_in",
-            ty: Type::Choice(&["seconds", "chunks"]),
-            default: Fallback::Text("seconds"),
-            range: Range::ANY,
-            source: "Ben Ameur et al. 2016, equation 5 (chunks)",
-            doc: "How the rule is told what the buffer holds: exactly, or in chunks, of which the one that is being shown is a whole one.",
-        },
-        Param {
-            name: "chunk",
-            ty: Type::Duration,
-            default: Fallback::Text("2 s"),
-            range: Range::POSITIVE,
-            source: "Ben Ameur et al. 2016, section 4.1",
-            doc: "Seconds of video in a chunk; it has as many bytes as its level's bitrate gives, or as sizes says.",
-        },
-        Param {
-            name: "connections",
-            ty: Type::Integer,
-            default: Fallback::Absent("one"),
-            range: Range { min: 1.0, closed: true, max: 100.0 },
-            source: "RFC 9110 section 14 (ranges)",
-            doc: "Connections over which a chunk is fetched at once, an equal range of its bytes over each, with a request and a header of its \
-                  own.",
-        },
-        Param {
-            name: "end",
-            ty: Type::Choice(&["close", "abort", "drain"]),
-            default: Fallback::Absent("close, where until is given"),
-            range: Range::ANY,
-            source: "RFC 9293 sections 3.6 and 3.10.5",
-            doc: "How it ends: it asks for nothing new, finishes its chunk and closes its connections, or it resets them at once, or it closes \
-                  its end at once and lets arrive for nothing what is under way.",
-        },
-        Param {
-            name: "header",
-            ty: Type::Bytes,
-            default: Fallback::Text("300 B"),
-            range: Range::FROM_ONE,
-            source: "docs/scenarios.md: a response's header fields",
-            doc: "Application bytes before each chunk, drawn for each.",
-        },
-        KEEP_ALIVE,
-        Param {
-            name: "ladder",
-            ty: Type::Rates,
-            default: Fallback::Required,
-            range: Range::POSITIVE,
-            source: "",
-            doc: "The levels' bitrates, rising; or the name of an MPEG-DASH manifest (.mpd), which also says chunk, length and sizes.",
-        },
-        Param {
-            name: "length",
-            ty: Type::Duration,
-            default: Fallback::Absent("without end"),
-            range: Range::POSITIVE,
-            source: "",
-            doc: "How long the video is. Its last chunk has what is left: so many seconds at the level's bitrate, or the bytes that sizes lists.",
-        },
-        Param {
-            name: "measure_from",
-            ty: Type::Choice(&["request", "first-byte"]),
-            default: Fallback::Text("request"),
-            range: Range::ANY,
-            source: "Ben Ameur et al. 2016, section 4.1",
-            doc: "From when to the last byte a chunk's throughput is measured.",
-        },
-        Param {
-            name: "play_at",
-            ty: Type::Duration,
-            default: Fallback::Absent("one chunk"),
-            range: Range::POSITIVE,
-            source: "",
-            doc: "Seconds of video in the buffer at which it starts.",
-        },
-        REQUEST,
-        Param {
-            name: "resume_at",
-            ty: Type::Duration,
-            default: Fallback::Absent("one chunk"),
-            range: Range::POSITIVE,
-            source: "",
-            doc: "The same after a stall, which comes when the buffer is empty.",
-        },
-        SERVICE,
-        Param {
-            name: "sizes",
-            ty: Type::ByteRows,
-            default: Fallback::Absent("those that the bitrates give"),
-            range: Range::FROM_ONE,
-            source: "",
-            doc: "Bytes of each chunk at each level, a list for each chunk; behind its end it begins again, so that one list says constant sizes.",
-        },
-        START,
-        Param {
-            name: "steady",
-            ty: Type::Choice(&["period", "room"]),
-            default: Fallback::Text("period"),
-            range: Range::ANY,
-            source: "Ben Ameur et al. 2016, section 2 (period); Yin et al. 2015, equation 4 (room)",
-            doc: "When it asks once the buffer has been full: a chunk's length after it asked before, if there is room by then (until it stalls, \
-                  then it fills the buffer again), or as soon as there is room for a chunk.",
-        },
-        Param {
-            name: "steady_after",
-            ty: Type::Integer,
-            default: Fallback::Absent("when the buffer is full"),
-            range: Range::FROM_ONE,
-            source: "",
-            doc: "With period: after so many chunks, however full the buffer is.",
-        },
-        UNTIL,
-    ],
+    params: Given::PARAMS,
     observables: &[],
     counters: &[],
     deviations: &[],

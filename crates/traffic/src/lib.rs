@@ -5,7 +5,7 @@
 //! (Poisson, constant rate) make their own packets. Everything else is an [`App`]: a machine that opens connections on the way
 //! and acts at both of their ends.
 
-#[macro_use(params)]
+#[macro_use(params, words)]
 extern crate evenflow_base;
 
 pub mod adaptation;
@@ -24,16 +24,14 @@ mod visitor;
 pub mod web;
 pub mod youtube;
 
-use evenflow_base::schema::{Fallback, Mechanism, Nested, Param, Problem, Range, Room, Type, Value, Values};
+use evenflow_base::schema::{Mechanism, Nested, Problem, Room, Value, Values};
 use evenflow_base::{Duration, Ecn, Stream, Time};
 
 pub use app::{Call, Conn, Datagram, Drawn, Event, External, Machine, NoLevel, Setting, Transfer};
 pub use arrivals::Arrivals;
-pub use ending::{Ending, ending};
+pub use ending::{Ending, Leaving, ending};
 pub use playback::{Moment, Playback, Thresholds};
 pub use source::{Gaps, Source};
-
-use ending::{END_OF_DATAGRAMS, UNTIL};
 
 /// Bytes of a datagram that are no payload: IP 20, UDP or ICMP 8.
 pub const UDP_HEADER: u16 = 28;
@@ -136,7 +134,7 @@ pub enum Application {
 /// the run.
 pub fn opens(kind: &str, values: &Values) -> bool {
     match kind {
-        "bulk" | "upload" => values.get(UNTIL.name).is_some(),
+        "bulk" | "upload" => values.has(Common::until),
         kind => APPS.iter().any(|table| table.kind == kind),
     }
 }
@@ -153,20 +151,23 @@ pub fn is_answered(kind: &str) -> bool {
 
 /// How many flows a user has of this traffic from the beginning; an [`App`] has none.
 pub fn flows(kind: &str, values: &Values) -> u32 {
-    if opens(kind, values) { 0 } else { values.maybe("flows").unwrap_or(1.0) as u32 }
+    if opens(kind, values) { 0 } else { values.at(Common::flows).unwrap_or(1) }
 }
 
 /// What each flow of traffic that is no [`App`] sends; `values` are already drawn for the user.
 pub fn application(kind: &str, values: &Values) -> Application {
     let source = |gaps| {
-        let packet = values.get("packet").cloned().unwrap_or(Value::Bytes(1500.0));
-        let mut source = Source::new(gaps, values.number("rate"), &packet);
-        source.ecn = if values.flag("ecn_capable") { Ecn::Capable0 } else { Ecn::NotCapable };
+        let rate = values.raw(Poisson::rate).and_then(Value::number).expect("a rate was drawn");
+        let packet = values.raw(Poisson::packet).cloned().unwrap_or(Value::Bytes(1500.0));
+        let mut source = Source::new(gaps, rate, &packet);
+        source.ecn = if values.is(Poisson::ecn_capable, true) { Ecn::Capable0 } else { Ecn::NotCapable };
         Application::Datagrams(source)
     };
     match kind {
         "bulk" => Application::Bytes(None),
-        "upload" => Application::Bytes(values.maybe("size").map(|b| b as u64)),
+        "upload" => Application::Bytes(
+            values.raw(data::UploadGiven::size).and_then(Value::number).map(|bytes| bytes as u64),
+        ),
         "poisson" => source(Gaps::Exponential),
         "cbr" => source(jitter(values).map_or(Gaps::Constant, Gaps::Uniform)),
         other => panic!("no traffic is called {other}"),
@@ -175,110 +176,75 @@ pub fn application(kind: &str, values: &Values) -> Application {
 
 /// The jitter of gaps, where there is any.
 fn jitter(values: &Values) -> Option<f64> {
-    match values.get(GAP.name) {
-        Some(Value::Table(gap)) => gap.maybe("jitter").filter(|part| *part > 0.0),
-        _ => None,
-    }
+    values.at(Cbr::gap).map(|gap| gap.jitter).filter(|part| *part > 0.0)
 }
 
 /// When a flow starts.
 pub fn start(values: &Values, stream: &mut Stream, index: usize) -> Duration {
-    match values.get("start") {
+    match values.raw(Common::start) {
         Some(Value::Random(law)) => Duration::from_seconds(law.draw(stream, index).number().unwrap_or(0.0)),
         Some(value) => Duration::from_seconds(value.number().unwrap_or(0.0)),
         None => Duration::ZERO,
     }
 }
 
-pub(crate) const START: Param = Param {
-    name: "start",
-    ty: Type::Duration,
-    default: Fallback::Text("0 s"),
-    range: Range::NOT_NEGATIVE,
-    source: "docs/scenarios.md",
-    doc: "When each flow starts, drawn for each.",
-};
+params! {
+    /// Parameters that most traffic has.
+    #[derive(Clone, Debug)]
+    pub struct Common {
+        /// When each flow starts, drawn for each.
+        start: Value = Duration, Text("0 s"), Range::NOT_NEGATIVE => source: "docs/scenarios.md";
+        /// Connections of each user.
+        flows: u32 = Integer, Text("1"), Range::between(1.0, 1_000_000.0) => source: "docs/scenarios.md";
+        /// The process in [arrivals] by which flows arrive that groups share; each flow goes to a user of
+        /// theirs, all as likely.
+        arrivals: Option<String> = Name, Absent("each user has a process of its own")
+            => source: "docs/scenarios.md";
+        /// The part of the arrivals that go to this group; the parts of all groups add up to 1.
+        share: Option<Value> = Number, Absent("all of them, with arrivals"), Range::up_to(1.0)
+            => source: "docs/scenarios.md";
+        /// When it ends, in the time of the run, drawn like start.
+        until: Option<Value> = Duration, Absent("the end of the run"), Range::POSITIVE
+            => source: "docs/scenarios.md";
+        /// How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it
+        /// resets them at once.
+        end: Option<Leaving> = Leaving::TYPE, Absent("close, where until is given")
+            => source: "RFC 9293 sections 3.6 and 3.10.5";
+    }
+}
 
-pub(crate) const FLOWS: Param = Param {
-    name: "flows",
-    ty: Type::Integer,
-    default: Fallback::Text("1"),
-    range: Range { min: 1.0, closed: true, max: 1_000_000.0 },
-    source: "docs/scenarios.md",
-    doc: "Connections of each user.",
-};
-
-const RATE: Param = Param {
-    name: "rate",
-    ty: Type::Rate,
-    default: Fallback::Required,
-    range: Range::POSITIVE,
-    source: "",
-    doc: "Mean rate of each user, headers included.",
-};
-
-const PACKET: Param = Param {
-    name: "packet",
-    ty: Type::Bytes,
-    default: Fallback::Text("1500 B"),
-    range: Range::PACKET_SIZE,
-    source: "docs/scenarios.md",
-    doc: "Size on the wire, 28 B of header included; a random size is drawn for each packet.",
-};
-
-const ECN_CAPABLE: Param = Param {
-    name: "ecn_capable",
-    ty: Type::Flag,
-    default: Fallback::Text("false"),
-    range: Range::ANY,
-    source: "RFC 3168 section 5: a sender that does not answer to marks must not claim to",
-    doc: "Whether its packets carry ECT(0), so that markers mark them instead of dropping them.",
-};
-
-/// Parameter `gap`.
-const GAP: Param = Param {
-    name: "gap",
-    ty: Type::Table(&GAPS),
-    default: Fallback::Absent("equal gaps"),
-    range: Range::ANY,
-    source: "",
-    doc: "How the gaps between packets vary.",
-};
+params! {
+    /// How gaps vary.
+    #[derive(Clone, Debug)]
+    pub struct Gap {
+        /// Each gap is uniform within this part of the mean gap to either side.
+        jitter: f64 = Number, Required, Range::between(0.0, 1.0) => source: "";
+    }
+}
 
 /// What `gap` may hold.
-static GAPS: Nested = Nested {
-    name: "gap",
-    doc: "How the gaps between datagrams vary.",
-    params: &[Param {
-        name: "jitter",
-        ty: Type::Number,
-        default: Fallback::Required,
-        range: Range { min: 0.0, closed: true, max: 1.0 },
-        source: "",
-        doc: "Each gap is uniform within this part of the mean gap to either side.",
-    }],
-    changes: &[],
-};
+static GAPS: Nested =
+    Nested { name: "gap", doc: "How the gaps between datagrams vary.", params: Gap::PARAMS, changes: &[] };
 
-/// Parameter `arrivals`.
-pub(crate) const ARRIVALS: Param = Param {
-    name: "arrivals",
-    ty: Type::Name,
-    default: Fallback::Absent("each user has a process of its own"),
-    range: Range::ANY,
-    source: "docs/scenarios.md",
-    doc: "The process in [arrivals] by which flows arrive that groups share; each flow goes to a user of theirs, all as likely.",
-};
-
-/// Parameter `share`.
-pub(crate) const SHARE: Param = Param {
-    name: "share",
-    ty: Type::Number,
-    default: Fallback::Absent("all of them, with arrivals"),
-    range: Range { min: 0.0, closed: false, max: 1.0 },
-    source: "docs/scenarios.md",
-    doc: "The part of the arrivals that go to this group; the parts of all groups add up to 1.",
-};
+params! {
+    /// Parameters of datagrams at random.
+    #[derive(Clone, Debug)]
+    pub struct Poisson {
+        /// Whether its packets carry ECT(0), so that markers mark them instead of dropping them.
+        ecn_capable: bool = Flag, Text("false")
+            => source: "RFC 3168 section 5: a sender that does not answer to marks must not claim to";
+        /// Datagrams have nothing to close or reset: either way the last one is sent before until.
+        end: Option<Leaving> = Common::end.param => source: Common::end.param.source;
+        /// Size on the wire, 28 B of header included; a random size is drawn for each packet.
+        packet: Value = Bytes, Text("1500 B"), Range::PACKET_SIZE => source: "docs/scenarios.md";
+        /// Mean rate of each user, headers included.
+        rate: Value = Rate, Required, Range::POSITIVE => source: "";
+        /// See [`Common`].
+        start: Value = Common::start.param;
+        /// See [`Common`].
+        until: Option<Value> = Common::until.param;
+    }
+}
 
 /// Datagrams at random.
 pub static POISSON: Mechanism = Mechanism {
@@ -292,11 +258,32 @@ rate = "2 Mbit/s"
 packet = "1500 B""#,
     doc: "Datagrams with independent exponential gaps, unresponsive to the network.",
     source: "Menth and Zeitler 2018, section IV-A1",
-    params: &[ECN_CAPABLE, END_OF_DATAGRAMS, PACKET, RATE, START, UNTIL],
+    params: Poisson::PARAMS,
     observables: &[],
     counters: &[],
     deviations: &[],
 };
+
+params! {
+    /// Parameters of datagrams at a constant rate.
+    #[derive(Clone, Debug)]
+    pub struct Cbr {
+        /// See [`Poisson`].
+        ecn_capable: bool = Poisson::ecn_capable.param;
+        /// See [`Poisson`].
+        end: Option<Leaving> = Poisson::end.param;
+        /// How the gaps between packets vary.
+        gap: Option<Gap> = Table(&GAPS), Absent("equal gaps") => source: "";
+        /// See [`Poisson`].
+        packet: Value = Poisson::packet.param;
+        /// See [`Poisson`].
+        rate: Value = Poisson::rate.param;
+        /// See [`Common`].
+        start: Value = Common::start.param;
+        /// See [`Common`].
+        until: Option<Value> = Common::until.param;
+    }
+}
 
 /// Datagrams at a constant rate.
 pub static CBR: Mechanism = Mechanism {
@@ -312,7 +299,7 @@ gap = { jitter = 0.5 }"#,
     doc: "Datagrams with equal gaps. Two such sources can lock phases behind a drop-tail queue: an artefact of exactness, which \
           gap.jitter breaks.",
     source: "Menth and Zeitler 2018, section IV-A1",
-    params: &[ECN_CAPABLE, END_OF_DATAGRAMS, GAP, PACKET, RATE, START, UNTIL],
+    params: Cbr::PARAMS,
     observables: &[],
     counters: &[],
     deviations: &[],
@@ -336,7 +323,7 @@ pub fn check(kind: &str, values: &Values) -> Vec<Problem> {
 /// The same where some parameters are missing because they could not be decoded: what can be said nevertheless.
 pub fn check_partly(kind: &str, values: &Values) -> Vec<Problem> {
     // An end that could not be decoded is not one that is missing.
-    let ending = values.get(UNTIL.name).map(|_| ending::check(values));
+    let ending = values.raw(Common::until).map(|_| ending::check(values));
     [ending.unwrap_or_default(), drawn(kind, values), App::problems(kind, values)].concat()
 }
 
@@ -344,12 +331,12 @@ pub fn check_partly(kind: &str, values: &Values) -> Vec<Problem> {
 fn drawn(kind: &str, values: &Values) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
     let random = |value: Option<&Value>| matches!(value, Some(Value::Random(_)));
-    if let Some(Value::Table(gap)) = values.get(GAP.name)
-        && random(gap.get("jitter"))
+    if let Some(Value::Table(gap)) = values.raw(Cbr::gap)
+        && random(gap.raw(Gap::jitter))
     {
-        problems.push((GAP.name, "jitter cannot be drawn; a plain number is needed".into()));
+        problems.push((Cbr::gap.name, "jitter cannot be drawn; a plain number is needed".into()));
     }
-    for name in ["share", "timeout"].iter().chain(App::fixed(kind)) {
+    for name in [Common::share.name, ping::Given::timeout.name].iter().chain(App::fixed(kind)) {
         if random(values.get(name)) {
             problems.push((name, "cannot be drawn; a plain value is needed".into()));
         }
@@ -360,13 +347,13 @@ fn drawn(kind: &str, values: &Values) -> Vec<Problem> {
 /// Fills in what parameters that are given say about those that are not, and leaves out what says nothing.
 pub fn complete(values: &mut Values) {
     ending::complete(values);
-    if values.get(ARRIVALS.name).is_some() {
+    if values.has(Common::arrivals) {
         // Flows that come from a process start and end with it.
-        values.0.remove(START.name);
-        values.0.entry(SHARE.name).or_insert(Value::Number(1.0));
+        values.0.remove(Common::start.name);
+        values.0.entry(Common::share.name).or_insert(Value::Number(1.0));
     }
-    if values.get(GAP.name).is_some() && jitter(values).is_none() {
-        values.0.remove(GAP.name);
+    if values.has(Cbr::gap) && jitter(values).is_none() {
+        values.0.remove(Cbr::gap.name);
     }
 }
 

@@ -5,12 +5,12 @@
 
 use std::collections::VecDeque;
 
-use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Values};
+use evenflow_base::schema::{Mechanism, Problem, Room, Value, Values};
 use evenflow_base::{Duration, Ecn, End, Heap, Time};
 
 use crate::app::{Call, Datagram, Drawn, Event, Machine, Setting, Transfer};
-use crate::ending::{END_OF_PING as END, Ending, UNTIL};
-use crate::{START, UDP_HEADER};
+use crate::ending::{Ending, Leaving};
+use crate::{Common, UDP_HEADER};
 
 /// The alarm of the next request.
 const NEXT: u32 = 0;
@@ -77,9 +77,9 @@ impl Machine for Ping {
 
     fn build(values: &Values, setting: &Setting) -> Result<Ping, Vec<Problem>> {
         Ok(Ping {
-            interval: Drawn::new(values, "interval", 1.0, setting),
-            bytes: Drawn::new(values, "packet", 84.0, setting),
-            timeout: values.duration("timeout"),
+            interval: Drawn::new(values, Given::interval, 1.0, setting),
+            bytes: Drawn::new(values, Given::packet, 84.0, setting),
+            timeout: values.read(Given::timeout),
             ending: setting.ending,
             clock: 0.0,
             due: Time::NEVER,
@@ -124,6 +124,26 @@ impl Machine for Ping {
     }
 }
 
+params! {
+    /// Its parameters.
+    #[derive(Clone, Debug)]
+    pub struct Given {
+        /// How it ends: it still waits for replies that are under way, or it gives them up.
+        end: Option<Leaving> = Common::end.param => source: Common::end.param.source;
+        /// Time between two requests, drawn for each.
+        interval: Value = Duration, Text("1 s"), Range::POSITIVE => source: "ping(8), option -i";
+        /// Size of request and reply on the wire, 28 B of header included; drawn for each request.
+        packet: Value = Bytes, Text("84 B"), Range::PACKET_SIZE
+            => source: "ping(8), option -s: 56 B, and 28 B of headers";
+        /// See [`Common`].
+        start: Value = Common::start.param;
+        /// A request without a reply for so long has failed.
+        timeout: Duration = Duration, Text("10 s"), Range::POSITIVE => source: "ping.c of iputils: MAXWAIT";
+        /// See [`Common`].
+        until: Option<Value> = Common::until.param;
+    }
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "ping",
@@ -137,35 +157,7 @@ packet = "84 B""#,
     doc: "An echo request each so often, forward along the path, and its reply: the latency of the path under load. Each echo is a \
           transfer that lasts a round trip.",
     source: "RFC 792 (echo); defaults: ping of iputils",
-    params: &[
-        END,
-        Param {
-            name: "interval",
-            ty: Type::Duration,
-            default: Fallback::Text("1 s"),
-            range: Range::POSITIVE,
-            source: "ping(8), option -i",
-            doc: "Time between two requests, drawn for each.",
-        },
-        Param {
-            name: "packet",
-            ty: Type::Bytes,
-            default: Fallback::Text("84 B"),
-            range: Range::PACKET_SIZE,
-            source: "ping(8), option -s: 56 B, and 28 B of headers",
-            doc: "Size of request and reply on the wire, 28 B of header included; drawn for each request.",
-        },
-        START,
-        Param {
-            name: "timeout",
-            ty: Type::Duration,
-            default: Fallback::Text("10 s"),
-            range: Range::POSITIVE,
-            source: "ping.c of iputils: MAXWAIT",
-            doc: "A request without a reply for so long has failed.",
-        },
-        UNTIL,
-    ],
+    params: Given::PARAMS,
     observables: &[],
     counters: &[],
     deviations: &[],

@@ -1,11 +1,11 @@
 //! Requests and responses: a client asks, a server answers, the client thinks and asks again.
 
 use evenflow_base::Time;
-use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Values};
+use evenflow_base::schema::{Mechanism, Problem, Room, Value, Values};
 
-use crate::START;
+use crate::Common;
 use crate::app::{Call, Event, Machine, Setting};
-use crate::ending::{END, UNTIL};
+use crate::ending::Leaving;
 use crate::visitor::{self, Visitor};
 
 /// One client of one server.
@@ -21,7 +21,7 @@ impl Machine for RequestResponse {
         if !problems.is_empty() {
             return Err(problems);
         }
-        Ok(RequestResponse(Visitor::new(values, "response", "requests", 1, None, setting)))
+        Ok(RequestResponse(Visitor::new(values, Given::response, Given::requests, 1, None, setting)))
     }
 
     fn heap_bytes(&self) -> u64 {
@@ -33,56 +33,54 @@ impl Machine for RequestResponse {
     }
 }
 
-/// Parameter `request`.
-pub(crate) const REQUEST: Param = Param {
-    name: "request",
-    ty: Type::Bytes,
-    default: Fallback::Text("350 B"),
-    range: Range::FROM_ONE,
-    source: "docs/scenarios.md: a GET with its header fields",
-    doc: "Application bytes of a request, drawn for each.",
-};
+params! {
+    /// Parameters of a client of a server.
+    #[derive(Clone, Debug)]
+    pub struct Asking {
+        /// Whether a connection serves one request after another. If not, the server closes it after its
+        /// response, and each request has a new one.
+        keep_alive: bool = Flag, Text("true")
+            => source: "RFC 9112 section 9.3: persistent connections are the default";
+        /// A user who has waited for so long resets the connections in use and goes on as if served; drawn for
+        /// each transfer.
+        patience: Option<Value> = Duration, Absent("the user waits for as long as it takes"), Range::NOT_NEGATIVE
+            => source: "";
+        /// Application bytes of a request, drawn for each.
+        request: Value = Bytes, Text("350 B"), Range::FROM_ONE
+            => source: "docs/scenarios.md: a GET with its header fields";
+        /// Time the server takes from the last byte of a request to its response, drawn for each.
+        service: Value = Duration, Text("0 s"), Range::NOT_NEGATIVE => source: "docs/scenarios.md";
+        /// Time from the end of a transfer to the start of the next, drawn for each.
+        think: Value = Duration, Text("0 s"), Range::NOT_NEGATIVE => source: "docs/scenarios.md";
+    }
+}
 
-/// Parameter `service`.
-pub(crate) const SERVICE: Param = Param {
-    name: "service",
-    ty: Type::Duration,
-    default: Fallback::Text("0 s"),
-    range: Range::NOT_NEGATIVE,
-    source: "docs/scenarios.md",
-    doc: "Time the server takes from the last byte of a request to its response, drawn for each.",
-};
-
-/// Parameter `keep_alive`.
-pub(crate) const KEEP_ALIVE: Param = Param {
-    name: "keep_alive",
-    ty: Type::Flag,
-    default: Fallback::Text("true"),
-    range: Range::ANY,
-    source: "RFC 9112 section 9.3: persistent connections are the default",
-    doc: "Whether a connection serves one request after another. If not, the server closes it after its response, and each request \
-          has a new one.",
-};
-
-/// Parameter `patience`.
-pub(crate) const PATIENCE: Param = Param {
-    name: "patience",
-    ty: Type::Duration,
-    default: Fallback::Absent("the user waits for as long as it takes"),
-    range: Range::NOT_NEGATIVE,
-    source: "",
-    doc: "A user who has waited for so long resets the connections in use and goes on as if served; drawn for each transfer.",
-};
-
-/// Parameter `think`.
-pub(crate) const THINK: Param = Param {
-    name: "think",
-    ty: Type::Duration,
-    default: Fallback::Text("0 s"),
-    range: Range::NOT_NEGATIVE,
-    source: "docs/scenarios.md",
-    doc: "Time from the end of a transfer to the start of the next, drawn for each.",
-};
+params! {
+    /// Its parameters.
+    #[derive(Clone, Debug)]
+    pub struct Given {
+        /// See [`Common`].
+        end: Option<Leaving> = Common::end.param;
+        /// See [`Asking`].
+        keep_alive: bool = Asking::keep_alive.param;
+        /// See [`Asking`].
+        patience: Option<Value> = Asking::patience.param;
+        /// See [`Asking`].
+        request: Value = Asking::request.param;
+        /// After so many it closes its connection.
+        requests: Option<u64> = Integer, Absent("without end"), Range::FROM_ONE => source: "";
+        /// Application bytes of a response, header fields included, drawn for each.
+        response: Value = Bytes, Required, Range::FROM_ONE => source: "";
+        /// See [`Asking`].
+        service: Value = Asking::service.param;
+        /// See [`Common`].
+        start: Value = Common::start.param;
+        /// See [`Asking`].
+        think: Value = Asking::think.param;
+        /// See [`Common`].
+        until: Option<Value> = Common::until.param;
+    }
+}
 
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
@@ -97,32 +95,7 @@ think = { exponential = "1 s" }"#,
     doc: "A client at the end of the path asks for one response at a time; responses travel along the path, requests come back with the \
           acknowledgements. A transfer lasts from the request (over a new connection: from its opening) to the response's last byte.",
     source: "RFC 9112; Heyman, Lakshman and Neidhardt 1997 (closed users who think)",
-    params: &[
-        END,
-        KEEP_ALIVE,
-        PATIENCE,
-        REQUEST,
-        Param {
-            name: "requests",
-            ty: Type::Integer,
-            default: Fallback::Absent("without end"),
-            range: Range::FROM_ONE,
-            source: "",
-            doc: "After so many it closes its connection.",
-        },
-        Param {
-            name: "response",
-            ty: Type::Bytes,
-            default: Fallback::Required,
-            range: Range::FROM_ONE,
-            source: "",
-            doc: "Application bytes of a response, header fields included, drawn for each.",
-        },
-        SERVICE,
-        START,
-        THINK,
-        UNTIL,
-    ],
+    params: Given::PARAMS,
     observables: &[],
     counters: &[],
     deviations: &[],

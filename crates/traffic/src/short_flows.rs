@@ -3,12 +3,12 @@
 //! The opener sends. A flow is complete when its sender has the acknowledgement of the last byte, as ns-2 and a socket that
 //! lingers have it. Not here: data in the other direction, which is `request-response`.
 
-use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Values};
+use evenflow_base::schema::{Mechanism, Problem, Room, Value, Values};
 use evenflow_base::{Duration, End, Heap, Time};
 
+use crate::Common;
 use crate::app::{Call, Conn, Drawn, Event, Machine, Setting, Transfer};
-use crate::ending::{END, Ending, UNTIL};
-use crate::{ARRIVALS, SHARE, START};
+use crate::ending::{Ending, Leaving};
 
 /// The alarm of the next flow.
 const NEXT: u32 = 0;
@@ -90,26 +90,26 @@ impl Machine for ShortFlows {
     const CLIENT_AT_END: bool = false;
 
     fn build(values: &Values, setting: &Setting) -> Result<ShortFlows, Vec<Problem>> {
-        let (given, named) = (values.get("interval").is_some(), values.get(ARRIVALS.name).is_some());
-        let problem = match (given, named, values.get(SHARE.name)) {
+        let (given, named) = (values.has(Given::interval), values.has(Given::arrivals));
+        let problem = match (given, named, values.raw(Given::share)) {
             (true, true, _) => {
-                Some((ARRIVALS.name, "stands beside interval; flows come from one or the other".to_owned()))
+                Some((Given::arrivals.name, "stands beside interval; flows come from one or the other".to_owned()))
             }
             (false, false, _) => Some((
-                "interval",
+                Given::interval.name,
                 "is required: the time between flows of a user, for example { exponential = \"1 s\" }; or arrivals, a \
                  process shared with others"
                     .to_owned(),
             )),
-            (_, false, Some(_)) => Some((SHARE.name, "is a part of arrivals, which is not given".to_owned())),
+            (_, false, Some(_)) => Some((Given::share.name, "is a part of arrivals, which is not given".to_owned())),
             _ => None,
         };
         if let Some(problem) = problem {
             return Err(vec![problem]);
         }
         Ok(ShortFlows {
-            interval: (given && !setting.arrivals).then(|| Drawn::new(values, "interval", 0.0, setting)),
-            size: Drawn::new(values, "size", 1.0, setting),
+            interval: (given && !setting.arrivals).then(|| Drawn::new(values, Given::interval, 0.0, setting)),
+            size: Drawn::new(values, Given::size, 1.0, setting),
             ending: setting.ending,
             clock: 0.0,
             due: Time::NEVER,
@@ -184,6 +184,27 @@ impl ShortFlows {
     }
 }
 
+params! {
+    /// Its parameters.
+    #[derive(Clone, Debug)]
+    pub struct Given {
+        /// See [`Common`].
+        arrivals: Option<String> = Common::arrivals.param;
+        /// See [`Common`].
+        end: Option<Leaving> = Common::end.param;
+        /// Time between two flows of a user, drawn for each; { exponential = … } is a Poisson process.
+        interval: Option<Value> = Duration, Absent("where arrivals is given"), Range::POSITIVE => source: "";
+        /// See [`Common`].
+        share: Option<Value> = Common::share.param;
+        /// Application bytes of a flow, drawn for each.
+        size: Value = Bytes, Required, Range::FROM_ONE => source: "";
+        /// See [`Common`].
+        start: Value = Common::start.param;
+        /// See [`Common`].
+        until: Option<Value> = Common::until.param;
+    }
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "short-flows",
@@ -197,29 +218,7 @@ size = { pareto = ["15 kB", 1.3] }"#,
     doc: "TCP connections that open by a random process, whether or not those before them are done, each carry a few bytes along \
           the path, and close. A flow's transfer lasts from the opening to the acknowledgement of its last byte.",
     source: "Ben Fredj et al. 2001, section 2 (flows arrive without regard to those under way)",
-    params: &[
-        ARRIVALS,
-        END,
-        Param {
-            name: "interval",
-            ty: Type::Duration,
-            default: Fallback::Absent("where arrivals is given"),
-            range: Range::POSITIVE,
-            source: "",
-            doc: "Time between two flows of a user, drawn for each; { exponential = … } is a Poisson process.",
-        },
-        SHARE,
-        Param {
-            name: "size",
-            ty: Type::Bytes,
-            default: Fallback::Required,
-            range: Range::FROM_ONE,
-            source: "",
-            doc: "Application bytes of a flow, drawn for each.",
-        },
-        START,
-        UNTIL,
-    ],
+    params: Given::PARAMS,
     observables: &[],
     counters: &[],
     deviations: &[],

@@ -3,12 +3,14 @@
 //! A visit fetches one object, and then others that it refers to. It is a transfer: started with its first request or
 //! connection, completed with its last byte, abandoned where the user loses patience, failed where a connection is lost.
 
-use evenflow_base::schema::{Problem, Values};
+use evenflow_base::params::Key;
+use evenflow_base::schema::{Problem, Value, Values};
 use evenflow_base::{Duration, Heap, Time};
 
 use crate::app::{Call, Drawn, Event, Setting, Transfer};
 use crate::client::{Client, News};
 use crate::ending::Ending;
+use crate::request_response::Asking;
 
 /// The alarm of the next visit.
 const THINK: u32 = u32::MAX;
@@ -60,11 +62,11 @@ pub(crate) struct Visitor {
 
 /// What is wrong with a user who would visit without end at one instant.
 pub(crate) fn check(values: &Values) -> Vec<Problem> {
-    let never = |name| values.get(name).is_some_and(|value| value.bounds().1 == 0.0);
-    if never("think") && never("patience") {
+    let never = |value: Option<&Value>| value.is_some_and(|value| value.bounds().1 == 0.0);
+    if never(values.raw(Asking::think)) && never(values.raw(Asking::patience)) {
         let why = "a user who never thinks and never waits would ask for ever at one instant; give think or patience more \
                    than 0 s, or leave patience out";
-        return vec![("patience", why.into())];
+        return vec![(Asking::patience.name, why.into())];
     }
     Vec::new()
 }
@@ -79,19 +81,21 @@ impl Visitor {
     /// `visits` the number of visits.
     pub fn new(
         values: &Values,
-        first: &str,
-        visits: &str,
+        first: Key<Value>,
+        visits: Key<Option<u64>>,
         most: u32,
         objects: Option<Objects>,
         setting: &Setting,
     ) -> Visitor {
         Visitor {
-            client: Client::new(values, most, values.flag("keep_alive"), setting),
+            client: Client::new(values, most, values.is(Asking::keep_alive, true), setting),
             first: Drawn::new(values, first, 1.0, setting),
             objects,
-            think: Drawn::new(values, "think", 0.0, setting),
-            patience: values.get("patience").map(|_| Drawn::new(values, "patience", 0.0, setting)),
-            visits: values.maybe(visits).map(|n| n as u64),
+            think: Drawn::new(values, Asking::think, 0.0, setting),
+            patience: values
+                .raw(Asking::patience)
+                .map(|_| Drawn::new(values, Asking::patience, 0.0, setting)),
+            visits: values.read(visits),
             ending: setting.ending,
             over: false,
             visit: None,

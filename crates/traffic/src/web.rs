@@ -3,12 +3,12 @@
 //! Not here: HTTP/2, objects that refer to others, caches.
 
 use evenflow_base::Time;
-use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Values};
+use evenflow_base::schema::{Mechanism, Problem, Room, Value, Values};
 
-use crate::START;
+use crate::Common;
 use crate::app::{Call, Drawn, Event, Machine, Setting};
-use crate::ending::{END, UNTIL};
-use crate::request_response::{KEEP_ALIVE, PATIENCE, REQUEST, SERVICE, THINK};
+use crate::ending::Leaving;
+use crate::request_response::Asking;
 use crate::visitor::{self, Objects, Visitor};
 
 /// One user with one browser.
@@ -25,11 +25,11 @@ impl Machine for Web {
             return Err(problems);
         }
         let objects = Objects {
-            count: Drawn::new(values, "objects", 0.0, setting),
-            size: Drawn::new(values, "object_size", 1.0, setting),
+            count: Drawn::new(values, Given::objects, 0.0, setting),
+            size: Drawn::new(values, Given::object_size, 1.0, setting),
         };
-        let most = values.number("connections") as u32;
-        Ok(Web(Visitor::new(values, "page_size", "pages", most, Some(objects), setting)))
+        let most = values.read(Given::connections);
+        Ok(Web(Visitor::new(values, Given::page_size, Given::pages, most, Some(objects), setting)))
     }
 
     fn heap_bytes(&self) -> u64 {
@@ -38,6 +38,40 @@ impl Machine for Web {
 
     fn on(&mut self, event: Event, now: Time, calls: &mut Vec<Call>) {
         self.0.on(event, now, calls);
+    }
+}
+
+params! {
+    /// Its parameters.
+    #[derive(Clone, Debug)]
+    pub struct Given {
+        /// Connections that a page uses at once, at most.
+        connections: u32 = Integer, Text("6"), Range::between(1.0, 1000.0)
+            => source: "what browsers of today open to one host over HTTP/1.1";
+        /// See [`Common`].
+        end: Option<Leaving> = Common::end.param;
+        /// See [`crate::request_response`].
+        keep_alive: bool = Asking::keep_alive.param;
+        /// Application bytes of each further object, drawn for each.
+        object_size: Value = Bytes, Text("10 kB"), Range::FROM_ONE => source: "docs/scenarios.md";
+        /// Further objects of a page, drawn for each page and rounded.
+        objects: Value = Number, Text("0"), Range::between(0.0, 10_000.0) => source: "docs/scenarios.md";
+        /// Application bytes of a page's first object, drawn for each page.
+        page_size: Value = Bytes, Required, Range::FROM_ONE => source: "";
+        /// After so many the user closes all connections.
+        pages: Option<u64> = Integer, Absent("without end"), Range::FROM_ONE => source: "";
+        /// See [`crate::request_response`].
+        patience: Option<Value> = Asking::patience.param;
+        /// See [`crate::request_response`].
+        request: Value = Asking::request.param;
+        /// See [`crate::request_response`].
+        service: Value = Asking::service.param;
+        /// See [`Common`].
+        start: Value = Common::start.param;
+        /// See [`crate::request_response`].
+        think: Value = Asking::think.param;
+        /// See [`Common`].
+        until: Option<Value> = Common::until.param;
     }
 }
 
@@ -57,56 +91,7 @@ think = { exponential = "5 s" }"#,
           travel along the path, requests come back with the acknowledgements. A page is a transfer: from its first request to the last \
           byte of its last object.",
     source: "RFC 9112; Mah 1997 (pages of several objects, think times)",
-    params: &[
-        Param {
-            name: "connections",
-            ty: Type::Integer,
-            default: Fallback::Text("6"),
-            range: Range { min: 1.0, closed: true, max: 1000.0 },
-            source: "what browsers of today open to one host over HTTP/1.1",
-            doc: "Connections that a page uses at once, at most.",
-        },
-        END,
-        KEEP_ALIVE,
-        Param {
-            name: "object_size",
-            ty: Type::Bytes,
-            default: Fallback::Text("10 kB"),
-            range: Range::FROM_ONE,
-            source: "docs/scenarios.md",
-            doc: "Application bytes of each further object, drawn for each.",
-        },
-        Param {
-            name: "objects",
-            ty: Type::Number,
-            default: Fallback::Text("0"),
-            range: Range { min: 0.0, closed: true, max: 10_000.0 },
-            source: "docs/scenarios.md",
-            doc: "Further objects of a page, drawn for each page and rounded.",
-        },
-        Param {
-            name: "page_size",
-            ty: Type::Bytes,
-            default: Fallback::Required,
-            range: Range::FROM_ONE,
-            source: "",
-            doc: "Application bytes of a page's first object, drawn for each page.",
-        },
-        Param {
-            name: "pages",
-            ty: Type::Integer,
-            default: Fallback::Absent("without end"),
-            range: Range::FROM_ONE,
-            source: "",
-            doc: "After so many the user closes all connections.",
-        },
-        PATIENCE,
-        REQUEST,
-        SERVICE,
-        START,
-        THINK,
-        UNTIL,
-    ],
+    params: Given::PARAMS,
     observables: &[],
     counters: &[],
     deviations: &[],
@@ -114,7 +99,7 @@ think = { exponential = "5 s" }"#,
 
 #[cfg(test)]
 mod tests {
-    use evenflow_base::schema::{Law, Value};
+    use evenflow_base::schema::Law;
     use evenflow_base::{Duration, End};
 
     use super::*;

@@ -6,15 +6,15 @@
 //! when nearly nothing is left, and plays to the end once it has the whole file. Not here: seeking, viewers who lose interest,
 //! changes of quality (`has`).
 
-use evenflow_base::schema::{Deviation, Fallback, Mechanism, Param, Problem, Range, Room, Type, Values};
+use evenflow_base::schema::{Deviation, Mechanism, Problem, Room, Value, Values};
 use evenflow_base::{Duration, Time};
 
-use crate::START;
+use crate::Common;
 use crate::app::{Call, Drawn, Event, MOST_BYTES, Machine, Setting, Transfer};
 use crate::client::{Client, News, Pace};
-use crate::ending::{END, Ending, UNTIL};
+use crate::ending::{Ending, Leaving};
 use crate::playback::{Playback, Thresholds};
-use crate::request_response::{REQUEST, SERVICE};
+use crate::request_response::Asking;
 
 /// The alarm of the next video.
 const THINK: u32 = u32::MAX;
@@ -53,32 +53,38 @@ pub struct Youtube {
 impl Machine for Youtube {
     const TABLE: &'static Mechanism = &TABLE;
     const CLIENT_AT_END: bool = true;
-    const FIXED: &'static [&'static str] =
-        &["burst", "chunk", "pace", "play_above", "resume_above", "stall_below"];
+    const FIXED: &'static [&'static str] = &[
+        Given::burst.name,
+        Given::chunk.name,
+        Given::pace.name,
+        Given::play_above.name,
+        Given::resume_above.name,
+        Given::stall_below.name,
+    ];
 
     fn build(values: &Values, setting: &Setting) -> Result<Youtube, Vec<Problem>> {
-        let start = values.number("play_above");
+        let start = values.read(Given::play_above);
         let thresholds = Thresholds {
             start,
-            resume: values.maybe("resume_above").unwrap_or(start),
-            stall: values.number("stall_below"),
+            resume: values.read(Given::resume_above).unwrap_or(start),
+            stall: values.read(Given::stall_below),
             above: true,
         };
-        let problems = thresholds.check(values, "play_above", "resume_above");
+        let problems = thresholds.check(values, Given::play_above.name, Given::resume_above.name);
         if !problems.is_empty() {
             return Err(problems);
         }
         Ok(Youtube {
             client: Client::new(values, 1, false, setting),
-            bitrate: Drawn::new(values, "bitrate", 1.0, setting).dealt_from(setting.user),
-            length: Drawn::new(values, "length", 1.0, setting).dealt_from(setting.user),
-            think: Drawn::new(values, "think", 0.0, setting),
-            burst: values.number("burst"),
-            chunk: values.number("chunk").round() as u64,
-            pace: values.number("pace"),
+            bitrate: Drawn::new(values, Given::bitrate, 1.0, setting).dealt_from(setting.user),
+            length: Drawn::new(values, Given::length, 1.0, setting).dealt_from(setting.user),
+            think: Drawn::new(values, Given::think, 0.0, setting),
+            burst: values.read(Given::burst),
+            chunk: values.read(Given::chunk).round() as u64,
+            pace: values.read(Given::pace),
             playback: Playback::new(thresholds),
             download: None,
-            videos: values.maybe("videos").map(|n| n as u64),
+            videos: values.read(Given::videos),
             asks_at: Time::NEVER,
             ending: setting.ending,
             over: false,
@@ -169,6 +175,48 @@ impl Youtube {
     }
 }
 
+params! {
+    /// Its parameters.
+    #[derive(Clone, Debug)]
+    pub struct Given {
+        /// Rate at which the video is played, drawn for each video.
+        bitrate: Value = Rate, Text("1128 kbit/s"), Range::POSITIVE
+            => source: "Sanhaji et al. 2015, section VI-C: 360p, 1000 kbit/s and 128 kbit/s of sound";
+        /// Seconds of video that the server writes at once. With as much as its length it is not paced.
+        burst: f64 = Duration, Text("40 s"), Range::NOT_NEGATIVE
+            => source: "Sanhaji et al. 2015, section VI-A";
+        /// What the server writes at a time after the burst.
+        chunk: f64 = Bytes, Text("64 KiB"), Range::FROM_ONE => source: "Sanhaji et al. 2015, section VI-A";
+        /// See [`Common`].
+        end: Option<Leaving> = Common::end.param;
+        /// How long the video is, drawn for each video.
+        length: Value = Duration, Text("300 s"), Range::POSITIVE
+            => source: "Sanhaji et al. 2015, section VI-C";
+        /// Rate of the chunks over that of the video.
+        pace: f64 = Number, Text("1.25"), Range::POSITIVE => source: "Sanhaji et al. 2015, section VI-A";
+        /// Seconds of video in the player's buffer above which it starts.
+        play_above: f64 = Duration, Text("2.2 s"), Range::POSITIVE => source: "Schatz et al. 2012: θ0";
+        /// See [`crate::request_response`].
+        request: Value = Asking::request.param;
+        /// The same after a stall.
+        resume_above: Option<f64> = Duration, Absent("play_above"), Range::POSITIVE
+            => source: "Schatz et al. 2012: θ0";
+        /// See [`crate::request_response`].
+        service: Value = Asking::service.param;
+        /// Seconds of video in the buffer below which it stalls, unless it has the whole file.
+        stall_below: f64 = Duration, Text("0.4 s"), Range::NOT_NEGATIVE => source: "Schatz et al. 2012: θ1";
+        /// See [`Common`].
+        start: Value = Common::start.param;
+        /// Time from the end of a video to the request for the next, drawn for each.
+        think: Value = Duration, Text("0 s"), Range::NOT_NEGATIVE => source: "docs/scenarios.md";
+        /// See [`Common`].
+        until: Option<Value> = Common::until.param;
+        /// How many each viewer watches, one after the other.
+        videos: Option<u64> = Integer, Text("1"), Range::FROM_ONE
+            => source: "Sanhaji et al. 2015, section VI-C";
+    }
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "youtube",
@@ -184,93 +232,7 @@ length = "120 s""#,
           it waits and catches up. The player starts above one threshold of its buffer, stalls below another, and plays to the end once \
           it has everything. A transfer lasts from the request (the opening of its connection) to the file's last byte.",
     source: "Ameigeiras et al. 2012 (server); Schatz et al. 2012 (player); Sanhaji et al. 2015, section VI",
-    params: &[
-        Param {
-            name: "bitrate",
-            ty: Type::Rate,
-            default: Fallback::Text("1128 kbit/s"),
-            range: Range::POSITIVE,
-            source: "Sanhaji et al. 2015, section VI-C: 360p, 1000 kbit/s and 128 kbit/s of sound",
-            doc: "Rate at which the video is played, drawn for each video.",
-        },
-        Param {
-            name: "burst",
-            ty: Type::Duration,
-            default: Fallback::Text("40 s"),
-            range: Range::NOT_NEGATIVE,
-            source: "Sanhaji et al. 2015, section VI-A",
-            doc: "Seconds of video that the server writes at once. With as much as its length it is not paced.",
-        },
-        Param {
-            name: "chunk",
-            ty: Type::Bytes,
-            default: Fallback::Text("64 KiB"),
-            range: Range::FROM_ONE,
-            source: "Sanhaji et al. 2015, section VI-A",
-            doc: "What the server writes at a time after the burst.",
-        },
-        END,
-        Param {
-            name: "length",
-            ty: Type::Duration,
-            default: Fallback::Text("300 s"),
-            range: Range::POSITIVE,
-            source: "Sanhaji et al. 2015, section VI-C",
-            doc: "How long the video is, drawn for each video.",
-        },
-        Param {
-            name: "pace",
-            ty: Type::Number,
-            default: Fallback::Text("1.25"),
-            range: Range::POSITIVE,
-            source: "Sanhaji et al. 2015, section VI-A",
-            doc: "Rate of the chunks over that of the video.",
-        },
-        Param {
-            name: "play_above",
-            ty: Type::Duration,
-            default: Fallback::Text("2.2 s"),
-            range: Range::POSITIVE,
-            source: "Schatz et al. 2012: θ0",
-            doc: "Seconds of video in the player's buffer above which it starts.",
-        },
-        REQUEST,
-        Param {
-            name: "resume_above",
-            ty: Type::Duration,
-            default: Fallback::Absent("play_above"),
-            range: Range::POSITIVE,
-            source: "Schatz et al. 2012: θ0",
-            doc: "The same after a stall.",
-        },
-        SERVICE,
-        Param {
-            name: "stall_below",
-            ty: Type::Duration,
-            default: Fallback::Text("0.4 s"),
-            range: Range::NOT_NEGATIVE,
-            source: "Schatz et al. 2012: θ1",
-            doc: "Seconds of video in the buffer below which it stalls, unless it has the whole file.",
-        },
-        START,
-        Param {
-            name: "think",
-            ty: Type::Duration,
-            default: Fallback::Text("0 s"),
-            range: Range::NOT_NEGATIVE,
-            source: "docs/scenarios.md",
-            doc: "Time from the end of a video to the request for the next, drawn for each.",
-        },
-        UNTIL,
-        Param {
-            name: "videos",
-            ty: Type::Integer,
-            default: Fallback::Text("1"),
-            range: Range::FROM_ONE,
-            source: "Sanhaji et al. 2015, section VI-C",
-            doc: "How many each viewer watches, one after the other.",
-        },
-    ],
+    params: Given::PARAMS,
     observables: &[],
     counters: &[],
     deviations: &[Deviation {

@@ -3,12 +3,13 @@
 //! A profile is a set of options, any of which a scenario may override. [`LINES`] lists them: the scenario's
 //! `tcp` table, its canonical form and the table in docs/tcp.md come from it.
 
+use evenflow_base::params::Key;
 use evenflow_base::schema::{
     Deviation, Fallback, Mechanism, Param, Problem, Range, Room, Type, Value, Values,
 };
 use evenflow_base::{Duration, Signals, Time, packet};
 
-use crate::exposure::{CONEX, Cheat, Encoding, Reports, Settings};
+use crate::exposure::{self, Cheat, Encoding, Reports, Settings};
 
 /// With a shorter one a connection is given up within nanoseconds, and its application connects again without end.
 const AT_LEAST_A_MICROSECOND: Range = Range { min: 1e-6, closed: true, max: f64::INFINITY };
@@ -284,6 +285,8 @@ macro_rules! convert {
     (rust flag) => { bool };
     (rust (or $word:literal)) => { Option<u32> };
     (rust (word $ty:ident)) => { $ty };
+    (key (word $ty:ident)) => { $ty };
+    (key $kind:tt) => { Value };
 }
 
 /// The lines: name, kind, range, source, one sentence.
@@ -301,47 +304,50 @@ macro_rules! lines {
 
         /// Every line, in the order of the documentation.
         pub static LINES: &[Line] = &[$(Line {
-            param: Param {
-                name: stringify!($name),
-                ty: convert!(ty $kind),
-                default: PER_PROFILE,
-                range: $range,
-                source: $source,
-                doc: $doc,
-            },
+            param: line::$name.param,
             get: |p| convert!(get $kind p.$name),
             set: |p, v| p.$name = convert!(set $kind v),
         }),+];
 
-        const PARAMS: &[Param] = &[
-            Param {
-                name: "stack",
-                ty: Type::Choice(NAMES),
-                default: Fallback::Text("rfc"),
-                range: Range::ANY,
-                source: "docs/tcp.md",
-                doc: "TCP profile: the variants of all rules of both ends.",
-            },
-            $(Param {
+        /// The parameter of each line.
+        #[allow(non_upper_case_globals, missing_docs)]
+        pub mod line {
+            use super::*;
+
+            $(pub const $name: Key<convert!(key $kind)> = Key::new(Param {
                 name: stringify!($name),
                 ty: convert!(ty $kind),
                 default: PER_PROFILE,
                 range: $range,
                 source: $source,
                 doc: $doc,
-            },)+
-            Param {
-                name: "conex",
-                ty: Type::Table(&CONEX),
-                default: Fallback::Absent("no ConEx sender"),
-                range: Range::ANY,
-                source: "RFC 7713, RFC 7786",
-                doc: "Makes it a ConEx sender, which reports congestion in its packets. Over IPv4, \
-                      ecn_on_retransmissions is then true by default.",
-            },
-        ];
+            });)+
+        }
+
+        const PARAMS: &[Param] = &[STACK.param, $(line::$name.param,)+ CONEX.param];
     };
 }
+
+/// The parameter that names a profile.
+pub const STACK: Key<String> = Key::new(Param {
+    name: "stack",
+    ty: Type::Choice(NAMES),
+    default: Fallback::Text("rfc"),
+    range: Range::ANY,
+    source: "docs/tcp.md",
+    doc: "TCP profile: the variants of all rules of both ends.",
+});
+
+/// The parameter that makes a ConEx sender.
+pub const CONEX: Key<Settings> = Key::new(Param {
+    name: "conex",
+    ty: Type::Table(&exposure::CONEX),
+    default: Fallback::Absent("no ConEx sender"),
+    range: Range::ANY,
+    source: "RFC 7713, RFC 7786",
+    doc: "Makes it a ConEx sender, which reports congestion in its packets. Over IPv4, \
+          ecn_on_retransmissions is then true by default.",
+});
 
 lines! {
     mss: bytes, Range { min: 1.0, closed: true, max: 65_000.0 }, "docs/tcp.md",
@@ -856,16 +862,19 @@ impl Profile {
             }
         }
         let given = |name: &str| values.get(name).is_some();
-        if let Some(Value::Table(table)) = values.get("conex") {
-            self.conex = Some(Settings::read(table));
+        if let Some(conex) = values.at(CONEX) {
+            self.conex = Some(conex);
             // Re-ECN's retransmissions say nothing (draft-briscoe-conex-re-ecn-tcp-04 section 6.1.7).
-            if self.is_conex_over_ipv4() && !self.ecn.is_re_ecn() && !given("ecn_on_retransmissions") {
+            if self.is_conex_over_ipv4() && !self.ecn.is_re_ecn() && !given(line::ecn_on_retransmissions.name)
+            {
                 self.ecn_on_retransmissions = true;
             }
         }
-        if !self.sack && !given("loss_detection") {
+        if !self.sack && !given(line::loss_detection.name) {
             self.loss_detection = LossDetection::DuplicateAcks;
-        } else if self.sack && self.loss_detection == LossDetection::DuplicateAcks && !given("loss_detection")
+        } else if self.sack
+            && self.loss_detection == LossDetection::DuplicateAcks
+            && !given(line::loss_detection.name)
         {
             self.loss_detection = LossDetection::Sack;
         }
@@ -873,21 +882,21 @@ impl Profile {
         let mut problems: Vec<Problem> = Vec::new();
         let mut wrong = |name: &'static str, why: String| problems.push((name, why));
         if self.mss + self.header + self.syn_extra > 65_535 {
-            wrong("mss", "mss + header must fit in 65535 bytes".into());
+            wrong(line::mss.name, "mss + header must fit in 65535 bytes".into());
         }
         if self.max_window < self.mss {
-            wrong("max_window", format!("must hold one segment of {} bytes", self.mss));
+            wrong(line::max_window.name, format!("must hold one segment of {} bytes", self.mss));
         }
         if self.send_buffer < self.mss {
-            wrong("send_buffer", format!("must hold one segment of {} bytes", self.mss));
+            wrong(line::send_buffer.name, format!("must hold one segment of {} bytes", self.mss));
         }
         if let Some(write) = self.write.filter(|write| u64::from(*write) > self.buffer()) {
-            let line = if given("write") {
-                "write"
+            let line = if given(line::write.name) {
+                line::write.name
             } else if self.is_buffer_bounded() {
-                "send_buffer"
+                line::send_buffer.name
             } else {
-                "max_window"
+                line::max_window.name
             };
             wrong(
                 line,
@@ -895,62 +904,67 @@ impl Profile {
             );
         }
         if self.partial_ack != PartialAck::NextHole && self.sack {
-            wrong("partial_ack", format!("{} is only for sack = false", self.partial_ack.word()));
+            wrong(line::partial_ack.name, format!("{} is only for sack = false", self.partial_ack.word()));
         }
         if !self.window_scaling && self.max_window > 65_535 {
-            if given("max_window") {
-                wrong("max_window", "more than 65535 bytes needs window_scaling (RFC 7323)".into());
+            if given(line::max_window.name) {
+                wrong(line::max_window.name, "more than 65535 bytes needs window_scaling (RFC 7323)".into());
             } else {
                 self.max_window = 65_535;
             }
         }
         match (self.sack, self.loss_detection) {
             (true, LossDetection::DuplicateAcks) => {
-                wrong("loss_detection", "duplicate-acks is only for sack = false".into());
+                wrong(line::loss_detection.name, "duplicate-acks is only for sack = false".into());
             }
             (true, _) | (false, LossDetection::DuplicateAcks) => {}
             (false, detection) => {
-                wrong("loss_detection", format!("{} needs sack = true", detection.word()));
+                wrong(line::loss_detection.name, format!("{} needs sack = true", detection.word()));
             }
         }
-        if !self.sack && given("reduction") && self.reduction != Reduction::AtOnce {
-            wrong("reduction", format!("{} needs sack = true", self.reduction.word()));
+        if !self.sack && given(line::reduction.name) && self.reduction != Reduction::AtOnce {
+            wrong(line::reduction.name, format!("{} needs sack = true", self.reduction.word()));
         }
         if self.tail_loss_probe && self.loss_detection != LossDetection::Rack {
-            if given("tail_loss_probe") {
-                wrong("tail_loss_probe", "needs loss_detection = \"rack\" (RFC 8985)".into());
+            if given(line::tail_loss_probe.name) {
+                wrong(line::tail_loss_probe.name, "needs loss_detection = \"rack\" (RFC 8985)".into());
             }
             self.tail_loss_probe = false;
         }
         if self.loss_detection != LossDetection::FackAdaptive {
-            for (name, line) in [("f_rto", &mut self.f_rto), ("moderation", &mut self.moderation)] {
+            for (name, line) in
+                [(line::f_rto.name, &mut self.f_rto), (line::moderation.name, &mut self.moderation)]
+            {
                 if *line && given(name) {
                     wrong(name, "needs loss_detection = \"fack-adaptive\" (Linux 3.2)".into());
                 }
                 *line = false;
             }
             if self.cached_reordering.is_some() {
-                wrong("cached_reordering", "needs loss_detection = \"fack-adaptive\" (Linux 3.2)".into());
+                wrong(
+                    line::cached_reordering.name,
+                    "needs loss_detection = \"fack-adaptive\" (Linux 3.2)".into(),
+                );
             }
         }
         if self.cached_rttvar > Duration::ZERO && self.cached_srtt == Duration::ZERO {
-            wrong("cached_rttvar", "needs cached_srtt".into());
+            wrong(line::cached_rttvar.name, "needs cached_srtt".into());
         }
         if self.rtt == RttSource::SendTimes && !self.sack {
-            if given("rtt") {
-                wrong("rtt", "send-times needs sack = true, which keeps send times".into());
+            if given(line::rtt.name) {
+                wrong(line::rtt.name, "send-times needs sack = true, which keeps send times".into());
             }
             self.rtt = RttSource::Timestamps;
         }
         if self.ecn == Ecn::PerPacket && self.ack_every != 1 {
-            if given("ack_every") {
+            if given(line::ack_every.name) {
                 wrong(
-                    "ack_every",
+                    line::ack_every.name,
                     "ecn = \"per-packet\" needs an ACK for every segment: ack_every = 1".into(),
                 );
             } else {
                 wrong(
-                    "ecn",
+                    line::ecn.name,
                     "\"per-packet\" needs ack_every = 1; this stack acknowledges every second segment".into(),
                 );
             }
@@ -958,9 +972,9 @@ impl Profile {
         if matches!(self.ecn, Ecn::Off | Ecn::Gateway) {
             let again = self.ecn_on_retransmissions && !self.is_conex_over_ipv4();
             let lines = [
-                ("ect", self.ect != Ect::Zero),
-                ("ecn_on_retransmissions", again),
-                ("ecn_on_control", self.ecn_on_control),
+                (line::ect.name, self.ect != Ect::Zero),
+                (line::ecn_on_retransmissions.name, again),
+                (line::ecn_on_control.name, self.ecn_on_control),
             ];
             for (name, _) in lines.into_iter().filter(|(name, set)| *set && given(name)) {
                 wrong(name, "has no effect with ecn = \"off\"".into());
@@ -970,9 +984,12 @@ impl Profile {
             (_, PeerEcn::Same)
             | (Ecn::Accurate | Ecn::ReEcn | Ecn::ReEcnUnlimited, _)
             | (Ecn::Classic, PeerEcn::Off | PeerEcn::Classic) => {}
-            (Ecn::Off, _) => wrong("peer_ecn", "has no effect with ecn = \"off\"".into()),
+            (Ecn::Off, _) => wrong(line::peer_ecn.name, "has no effect with ecn = \"off\"".into()),
             (asked, peer) => {
-                wrong("peer_ecn", format!("\"{}\" cannot answer ecn = \"{}\"", peer.word(), asked.word()));
+                wrong(
+                    line::peer_ecn.name,
+                    format!("\"{}\" cannot answer ecn = \"{}\"", peer.word(), asked.word()),
+                );
             }
         }
         self.check_conex(&mut problems);
@@ -986,13 +1003,13 @@ impl Profile {
                  \"packets\", credit = \"first-and-third\" }}; nearest: \"accurate\"",
                 self.ecn.word()
             );
-            problems.push(("ecn", why));
+            problems.push((line::ecn.name, why));
         }
         let Some(conex) = &self.conex else { return };
         if self.ecn == Ecn::Gateway {
             let why = "\"gateway\" is for a sender without ConEx: the gateway reports on outer headers; \
                        leave conex out";
-            problems.push(("ecn", why.into()));
+            problems.push((line::ecn.name, why.into()));
         }
         if self.ecn == Ecn::Off && conex.report == Reports::LossAndEcn {
             problems.push((
@@ -1013,10 +1030,10 @@ impl Profile {
         }
         if self.ecn.is_re_ecn() && self.ecn_on_control {
             let why = "re-ECN's SYNs carry FNE, and its pure ACKs are not ECN-capable (draft-briscoe-conex-re-ecn-tcp-04 section 6.1.7)";
-            problems.push(("ecn_on_control", why.into()));
+            problems.push((line::ecn_on_control.name, why.into()));
         } else if self.is_conex_over_ipv4() && self.ecn_on_control && self.ect == Ect::One {
             problems.push((
-                "ect",
+                line::ect.name,
                 "with ecn_on_control pure ACKs would be ECT(1) without RE, which means Re-Echo; nearest: ect \
                  = \"0\", or conex.encoding = \"ipv6\""
                     .into(),
@@ -1093,8 +1110,8 @@ impl Profile {
 
     /// Every line with its value; `stack` first, ConEx last where there is any.
     pub fn lines(&self) -> Vec<(&'static str, Value)> {
-        let stack = ("stack", Value::Word(self.name.into()));
-        let conex = self.conex.map(|conex| ("conex", Value::Table(conex.values())));
+        let stack = (STACK.name, Value::Word(self.name.into()));
+        let conex = self.conex.map(|conex| (CONEX.name, Value::Table(conex.values())));
         let lines = LINES.iter().map(|line| (line.param.name, (line.get)(self)));
         std::iter::once(stack).chain(lines).chain(conex).collect()
     }

@@ -26,6 +26,7 @@ pub use params::{
     tree_problems,
 };
 use rounds::{Numbers, Round, Rounds};
+pub use tables::Given;
 pub use tables::{CLASS, LEAF, TABLE};
 
 use crate::held::{Dropped, FlowTable, Kind, Nested, NodeCounts, Queued, Schedule, Sent, Served};

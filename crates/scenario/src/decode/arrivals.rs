@@ -1,14 +1,14 @@
 //! `[arrivals]`: processes by which flows arrive that groups share.
 
 use evenflow_base::Duration;
-use evenflow_base::schema::Value;
+use evenflow_traffic::Leaving;
 
 use super::drafts::{ArrivalsDraft, GroupDraft};
 use super::table::unknown_keys;
-use super::{Table, by_name, fixed, plain};
+use super::{Table, by_name, fixed_number, plain, typed};
 use crate::errors::{Errors, join};
 use crate::model::{Arrivals, Share};
-use crate::sections::ARRIVALS;
+use crate::sections::{ARRIVALS, arrivals};
 
 /// By how much shares may miss 1: they are written in decimals.
 const ROUNDING: f64 = 1e-9;
@@ -26,10 +26,10 @@ pub(super) fn arrivals(root: &Table, errors: &mut Errors) -> Vec<ArrivalsDraft> 
 fn process(name: &str, table: &Table, path: &str, errors: &mut Errors) -> Option<Arrivals> {
     let before = errors.len();
     unknown_keys(table, ARRIVALS.names(), path, errors);
-    let interval = plain(table, &ARRIVALS, "interval", path, errors);
-    let mut instant = |name| fixed(table, &ARRIVALS, name, path, errors).and_then(|v| v.number());
-    let (start, until) = (instant("start"), instant("until"));
-    let end = fixed(table, &ARRIVALS, "end", path, errors);
+    let interval = plain(table, &arrivals::interval, path, errors);
+    let start = fixed_number(table, &arrivals::start, path, errors);
+    let until = fixed_number(table, &arrivals::until, path, errors);
+    let end = typed::<Leaving>(table, &arrivals::end, path, errors);
     if let (Some(start), Some(until)) = (start, until)
         && until <= start
     {
@@ -42,12 +42,11 @@ fn process(name: &str, table: &Table, path: &str, errors: &mut Errors) -> Option
     if errors.len() > before {
         return None;
     }
-    let abort = matches!(&end, Some(Value::Word(word)) if word == "abort");
     Some(Arrivals {
         name: name.into(),
         interval: interval?,
         start: Duration::from_seconds(start?),
-        ending: until.map(|until| (Duration::from_seconds(until), abort)),
+        ending: until.map(|until| (Duration::from_seconds(until), end == Some(Leaving::Abort))),
         shares: Vec::new(),
     })
 }

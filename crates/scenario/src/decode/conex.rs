@@ -1,7 +1,8 @@
 //! What does not go together where senders report congestion (ConEx): senders, queues and stages on their paths, and each other.
 
 use evenflow_base::schema::{Mouth, Param, Type, Value};
-use evenflow_stage::Reads;
+use evenflow_queue::action;
+use evenflow_stage::{Reads, rewriter};
 use evenflow_transport::exposure::{Cheat, Encoding, Reports};
 use evenflow_transport::profile::Ecn;
 
@@ -172,10 +173,10 @@ fn first_marker<'a>(path: &[Hop], links: &'a [LinkDraft], stages: &[StageDraft])
 fn may_mark(stage: &StageDraft) -> bool {
     let Some(mechanism) = stage.mechanism else { return true };
     let marks = |param: &Param| {
-        param.name == "action" && matches!(param.ty, Type::Choice(words) if words.contains(&"mark"))
+        param.name == action::KEY.name && matches!(param.ty, Type::Choice(words) if words.contains(&"mark"))
     };
-    mechanism.kind == "rewriter"
-        || match stage.values.get("action") {
+    mechanism.kind == rewriter::TABLE.kind
+        || match stage.values.raw(action::KEY) {
             Some(action) => *action == Value::Word("mark".into()),
             None => stage.stage.is_none() && mechanism.params.iter().any(marks),
         }

@@ -1,6 +1,8 @@
 //! What decoding has of a section before all of it is known to be sound: `None` where something was wrong, which has been reported.
 
+use evenflow_base::params::{Key, Parameter};
 use evenflow_base::schema::{Mechanism, Value, Values};
+use evenflow_traffic::{Common, Poisson};
 use evenflow_transport::Profile;
 use evenflow_transport::exposure::{Cheat, Encoding, Reports, Unit};
 use evenflow_transport::profile::Ecn;
@@ -65,10 +67,10 @@ impl StageDraft {
         self.mechanism.map_or("", |mechanism| mechanism.kind)
     }
 
-    /// Whether its parameter `name` is `word`; `None`: that could not be read.
-    pub fn says(&self, name: &str, word: &str) -> Option<bool> {
-        let read = !self.unread.contains(&name);
-        read.then(|| self.values.get(name) == Some(&Value::Word(word.into())))
+    /// Whether a parameter has this value; `None`: that could not be read.
+    pub fn says<T: Parameter<One: PartialEq>>(&self, key: Key<T>, one: T::One) -> Option<bool> {
+        let read = !self.unread.contains(&key.name);
+        read.then(|| self.values.is(key, one))
     }
 
     /// Whether it is known which classes it gives: quantities decide nothing about that.
@@ -194,7 +196,7 @@ impl GroupDraft {
     pub fn largest_packet(&self) -> Option<f64> {
         let of = |traffic: &TrafficDraft| match traffic.tcp.as_ref()? {
             Some(tcp) => Some((tcp.profile.mss + tcp.profile.header) as f64),
-            None => Some(traffic.spec.as_ref()?.values.get("packet")?.bounds().1),
+            None => Some(traffic.spec.as_ref()?.values.raw(Poisson::packet)?.bounds().1),
         };
         let sizes = self.traffic.iter().flatten().filter_map(of);
         sizes.filter(|size| size.is_finite()).max_by(f64::total_cmp)
@@ -239,9 +241,9 @@ impl GroupDraft {
         let mut uses = Vec::new();
         for (number, draft) in self.traffic.as_ref()?.iter().enumerate() {
             let spec = draft.spec.as_ref()?;
-            uses.extend(
-                draft.arrivals?.map(|process| (number, process, spec.values.maybe("share").unwrap_or(1.0))),
-            );
+            uses.extend(draft.arrivals?.map(|process| {
+                (number, process, spec.values.raw(Common::share).and_then(Value::number).unwrap_or(1.0))
+            }));
         }
         Some(uses)
     }

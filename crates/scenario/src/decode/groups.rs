@@ -3,18 +3,19 @@
 use std::collections::BTreeSet;
 
 use evenflow_base::schema::{Law, Mechanism, Room, Value, Values, Way};
+use evenflow_traffic::Common;
 use evenflow_transport::Profile;
-use evenflow_transport::congestion_control::{adopt, contradictions};
-use evenflow_transport::exposure::{CONEX, Cheat, Encoding, Reports, Unit};
-use evenflow_transport::profile::{Ecn, TCP};
+use evenflow_transport::congestion_control::{adopt, contradictions, multcp, wtp};
+use evenflow_transport::exposure::{CONEX, Settings};
+use evenflow_transport::profile::{self, STACK, TCP, line};
 use serde_json::Value as Json;
 
 use super::drafts::{ArrivalsDraft, GroupDraft, LinkDraft, Sender, StageDraft, TrafficDraft};
 use super::table::{self, Table, name_problem, unknown_keys};
-use super::{as_table, by_name, fixed, list, mechanism_in, nothing, plain, text};
+use super::{as_table, by_name, fixed_number, list, mechanism_in, nothing, plain, text};
 use crate::errors::{Errors, join, quoted, shown, suggestion};
 use crate::model::{Component, Hop, Spec, Stage, Tcp};
-use crate::sections::{CONGESTION_CONTROL, GROUP, TRAFFIC};
+use crate::sections::{CONGESTION_CONTROL, GROUP, TRAFFIC, group};
 
 /// Components on a path: a packet counts its hops, there and back, in eight bits.
 const MOST_COMPONENTS: usize = 100;
@@ -90,7 +91,7 @@ fn group(
             .push(join(path, "users"), "a group needs at least one user; leave the group out if it has none");
         None
     } else {
-        fixed(table, &GROUP, "users", path, errors).and_then(|v| v.number()).map(|n| n as u32)
+        fixed_number(table, &group::users, path, errors).map(|n| n as u32)
     };
     let hops = hops(table, links, stages, path, errors);
     let group_class = class(table, path, errors).map(|class| class.unwrap_or_else(|| "be".into()));
@@ -110,9 +111,9 @@ fn group(
         traffic.iter().map(flows).collect::<Option<Vec<_>>>()
     });
     let before = errors.len();
-    let processing = plain(table, &GROUP, "processing", path, errors);
+    let processing = plain(table, &group::processing, path, errors);
     let processing = (errors.len() == before).then_some(processing);
-    let weight = plain(table, &GROUP, "weight", path, errors);
+    let weight = plain(table, &group::weight, path, errors);
     let drafts: Vec<&TrafficDraft> = traffic.iter().flatten().collect();
     weights(table, weight.as_ref(), &drafts, path, errors);
     GroupDraft { name: name.into(), users, path: hops, classes, flows, traffic, processing, weight }
@@ -239,7 +240,9 @@ fn weights(
     let here = join(path, "weight");
     let controls: Vec<&Spec> =
         traffic.iter().filter_map(|t| t.tcp.as_ref()?.as_ref()).map(|tcp| &tcp.congestion_control).collect();
-    for name in ["weight", "increase_weight", "decrease_weight"] {
+    for name in
+        [multcp::Given::weight.name, wtp::Given::increase_weight.name, wtp::Given::decrease_weight.name]
+    {
         if let (true, Some(spec)) = (given, controls.iter().find(|spec| spec.values.get(name).is_some())) {
             let kind = spec.mechanism.kind;
             errors.push(
@@ -248,7 +251,7 @@ fn weights(
             );
         }
     }
-    let stands_for_n = |spec: &&Spec| spec.mechanism.kind == "multcp" && spec.values.get("weight").is_none();
+    let stands_for_n = |spec: &&Spec| is_multcp(spec) && !spec.values.has(multcp::Given::weight);
     if controls.iter().any(stands_for_n) && weight.is_some_and(|w| w.bounds().0 < 1.0) {
         errors.push(here, "is N of multcp, which must be at least 1 whatever is drawn");
     }
@@ -364,17 +367,20 @@ fn process(
     arrivals: &[ArrivalsDraft],
     errors: &mut Errors,
 ) -> Option<Option<usize>> {
-    let Some(Value::Word(name)) = spec.values.get("arrivals") else { return Some(None) };
+    let Some(name) = spec.values.at(Common::arrivals) else { return Some(None) };
     let before = errors.len();
-    for key in ["start", "until", "end"].into_iter().filter(|key| table.contains_key(*key)) {
+    for key in [Common::start.name, Common::until.name, Common::end.name]
+        .into_iter()
+        .filter(|key| table.contains_key(*key))
+    {
         errors.push(
             join(path, key),
             format!("stands beside arrivals; write it in [arrivals.{name}], for all groups"),
         );
     }
-    let found = arrivals.iter().position(|draft| draft.name == *name);
+    let found = arrivals.iter().position(|draft| draft.name == name);
     if found.is_none() {
-        let near = suggestion(name, arrivals.iter().map(|draft| draft.name.as_str()));
+        let near = suggestion(&name, arrivals.iter().map(|draft| draft.name.as_str()));
         errors.push(join(path, "arrivals"), format!("there is no [arrivals.{name}]{near}"));
     }
     (errors.len() == before).then_some(found)
@@ -388,10 +394,10 @@ pub(super) fn tcp(json: &Json, path: &str, errors: &mut Errors) -> Option<Tcp> {
     undrawn(&values, path, errors);
     let lines_sound = errors.len() == before;
     let congestion_control = congestion_control(table.get(CONGESTION_CONTROL.name), path, errors);
-    let Some(Value::Word(stack)) = values.get("stack") else { return None };
-    let Some(mut profile) = Profile::named(stack) else {
+    let stack = values.at(STACK)?;
+    let Some(mut profile) = Profile::named(&stack) else {
         errors
-            .push(join(path, "stack"), format!("stack {}: planned, not built; nearest: rfc", quoted(stack)));
+            .push(join(path, "stack"), format!("stack {}: planned, not built; nearest: rfc", quoted(&stack)));
         return None;
     };
     if !lines_sound {
@@ -405,12 +411,12 @@ pub(super) fn tcp(json: &Json, path: &str, errors: &mut Errors) -> Option<Tcp> {
         errors.push(place, message);
     }
     let congestion_control = congestion_control?;
-    let Spec { mechanism, values } = &congestion_control;
+    let spec @ Spec { mechanism, values } = &congestion_control;
     let here = join(path, CONGESTION_CONTROL.name);
     for message in contradictions(mechanism.kind, values, &profile) {
         errors.push(&here, message);
     }
-    if mechanism.kind == "multcp" && values.get("weight").is_some_and(|w| w.bounds().0 < 1.0) {
+    if is_multcp(spec) && values.raw(multcp::Given::weight).is_some_and(|w| w.bounds().0 < 1.0) {
         errors.push(join(&here, "weight"), "is N, which must be at least 1 whatever is drawn");
     }
     (errors.len() == before).then_some(Tcp { profile, congestion_control })
@@ -419,25 +425,23 @@ pub(super) fn tcp(json: &Json, path: &str, errors: &mut Errors) -> Option<Tcp> {
 /// What a `tcp` table with errors says of ConEx all the same.
 fn sender(json: &Json) -> Option<Sender> {
     let table = json.as_object()?;
-    let conex = table.get("conex")?.as_object()?;
+    let conex = table.get(profile::CONEX.name)?.as_object()?;
     let said = &mut Errors::default(); // they were said before
     let lines = table::decode_table(table, &TCP, &[CONGESTION_CONTROL.name], "", said);
     let values = table::decode_params(conex, CONEX.params, &[], "", said);
-    let stack = || match lines.get("stack") {
-        Some(Value::Word(stack)) => Profile::named(stack).map(|profile| profile.ecn),
-        _ => None,
-    };
-    let word = |values: &Values, name: &str| match values.get(name) {
-        Some(Value::Word(word)) => Some(word.clone()),
-        _ => None,
-    };
+    let stack = || Profile::named(&lines.at(STACK)?).map(|profile| profile.ecn);
     Some(Sender {
-        ecn: if table.contains_key("ecn") { word(&lines, "ecn").map(|word| Ecn::of(&word)) } else { stack() },
-        report: word(&values, "report").map(|word| Reports::of(&word)),
-        unit: word(&values, "unit").map(|word| Unit::of(&word)),
-        encoding: word(&values, "encoding").map(|word| Encoding::of(&word)),
-        cheat: word(&values, "cheat").map(|word| Cheat::of(&word)),
+        ecn: if table.contains_key(line::ecn.name) { lines.at(line::ecn) } else { stack() },
+        report: values.at(Settings::report),
+        unit: values.at(Settings::unit),
+        encoding: values.at(Settings::encoding),
+        cheat: values.at(Settings::cheat),
     })
+}
+
+/// Whether a control is MulTCP, which stands for a number of connections.
+fn is_multcp(spec: &Spec) -> bool {
+    spec.mechanism.kind == multcp::TABLE.kind
 }
 
 /// A stack is that of all users of a group: nobody has draws of its own.

@@ -14,12 +14,13 @@ mod steps;
 pub(crate) mod table;
 
 use evenflow_base::Duration;
+use evenflow_base::params::Parameter;
 use evenflow_base::schema::{Fallback, Mechanism, Range, Room, Type, Value};
 use serde_json::{Map, Value as Json};
 
 use crate::errors::{Errors, join, shown, suggestion};
 use crate::model::{Scenario, Spec};
-use crate::sections::{SCENARIO, Section, Shape};
+use crate::sections::{Key, SCENARIO, Section, Shape, scenario};
 use crate::{canonical, catalogue, quantity};
 use table::{Table, name_problem, required, unknown_keys, written};
 
@@ -155,8 +156,8 @@ fn scenario(tree: &Json, errors: &mut Errors) -> Option<Scenario> {
 
 /// `duration` and `warmup`.
 fn window(root: &Table, errors: &mut Errors) -> (Option<Duration>, Option<Duration>) {
-    let mut read = |name| fixed(root, &SCENARIO, name, "", errors).and_then(|v| v.number());
-    let (duration, warmup) = (read("duration"), read("warmup"));
+    let duration = fixed_number(root, &scenario::duration, "", errors);
+    let warmup = fixed_number(root, &scenario::warmup, "", errors);
     if let (Some(duration), Some(warmup)) = (duration, warmup)
         && warmup >= duration
     {
@@ -169,11 +170,10 @@ fn window(root: &Table, errors: &mut Errors) -> (Option<Duration>, Option<Durati
 }
 
 /// A plain value of a section, or its default; random ones are allowed.
-fn plain(table: &Table, section: &Section, name: &str, path: &str, errors: &mut Errors) -> Option<Value> {
-    let key = section.key(name);
+fn plain(table: &Table, key: &Key, path: &str, errors: &mut Errors) -> Option<Value> {
     let Shape::Value(ty) = key.shape else { return None };
-    let here = join(path, name);
-    match (table.get(name), key.default) {
+    let here = join(path, key.name);
+    match (table.get(key.name), key.default) {
         (Some(json), _) => table::value(json, ty, &key.range, &here, errors),
         (None, Fallback::Text(text)) => table::value(&written(text, ty), ty, &key.range, &here, errors),
         (None, Fallback::Required) => {
@@ -185,14 +185,24 @@ fn plain(table: &Table, section: &Section, name: &str, path: &str, errors: &mut 
 }
 
 /// The same for what belongs to the scenario as a whole and so has nobody to be drawn for.
-fn fixed(table: &Table, section: &Section, name: &str, path: &str, errors: &mut Errors) -> Option<Value> {
-    match plain(table, section, name, path, errors) {
+fn fixed(table: &Table, key: &Key, path: &str, errors: &mut Errors) -> Option<Value> {
+    match plain(table, key, path, errors) {
         Some(Value::Random(_)) => {
-            errors.push(join(path, name), "cannot be drawn; a plain value is needed");
+            errors.push(join(path, key.name), "cannot be drawn; a plain value is needed");
             None
         }
         other => other,
     }
+}
+
+/// A value of a section with its type.
+fn typed<T: Parameter>(table: &Table, key: &Key, path: &str, errors: &mut Errors) -> Option<T::One> {
+    T::one(&plain(table, key, path, errors)?)
+}
+
+/// The number of a value that cannot be drawn.
+fn fixed_number(table: &Table, key: &Key, path: &str, errors: &mut Errors) -> Option<f64> {
+    fixed(table, key, path, errors).and_then(|value| value.number())
 }
 
 /// A quantity in its range, without laws.
@@ -252,15 +262,6 @@ fn by_name<'a>(root: &'a Table, key: &str, errors: &mut Errors) -> Vec<(&'a str,
 fn nothing() -> &'static Table {
     static NOTHING: std::sync::OnceLock<Table> = std::sync::OnceLock::new();
     NOTHING.get_or_init(Map::new)
-}
-
-/// Keys that are announced and refused until they exist.
-fn refuse_later(table: &Table, section: &Section, path: &str, errors: &mut Errors) {
-    for key in section.keys.iter().filter(|key| matches!(key.shape, Shape::Later)) {
-        if table.contains_key(key.name) {
-            errors.push(join(path, key.name), format!("{}: planned, not built; leave it out", key.name));
-        }
-    }
 }
 
 /// The room's own keys beside the parameters of a mechanism.

@@ -2,22 +2,30 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use evenflow_base::bucket;
 use evenflow_base::options::OUTER;
 use evenflow_base::schema::{Law, Mechanism, Mouth, Param, Place, Range, Room, Type, Value, Values, Way};
 use evenflow_base::{Duration, Rate, Time};
+use evenflow_queue::held::Per as Sorted;
 use evenflow_queue::htb::leaf_names;
 use evenflow_queue::{Admission, LinkFacts};
+use evenflow_stage::rewriter;
+use evenflow_stage::sessions::{self, SessionWord};
+use evenflow_stage::tunnel::{self, Entrance};
 use serde_json::Value as Json;
 
 use super::drafts::{self, GroupDraft, LinkDraft, Sends, StageDraft};
 use super::steps::{Versions, steps};
 use super::table::{self, Table, unknown_keys};
-use super::{as_table, by_name, fixed, mechanism_in, nothing, plain, refuse_later, single, text};
+use super::{as_table, by_name, fixed_number, mechanism_in, nothing, plain, single, text, typed};
 use crate::errors::{Errors, join, nearest, quoted, shown, suggestion};
 use crate::model::{
-    Component, Direction, Hop, Jitter, Link, Loss, Lost, Per, Queue, RateSpec, SchedulerPer, Spec, Stage,
+    Change, Component, Direction, Directions, Hop, Jitter, Link, Loss, Lost, Order, Per, Queue, RateSpec,
+    SchedulerPer, Spec, Stage,
 };
-use crate::sections::{JITTER, LINK, LINK_RATE, LOSS, QUEUE, REVERSE, STAGE, Section};
+use crate::sections::{
+    JITTER, LINK, LINK_RATE, LOSS, QUEUE, REVERSE, STAGE, jitter, link, loss, queue, reverse,
+};
 use crate::{catalogue, quantity};
 
 /// `[links.NAME]`.
@@ -36,10 +44,9 @@ pub(super) fn links(root: &Table, errors: &mut Errors) -> Vec<LinkDraft> {
             continue;
         };
         unknown_keys(table, LINK.names(), &path, errors);
-        refuse_later(table, &LINK, &path, errors);
         let per = per(table, &path, errors);
         let rate = rate(table, &path, errors);
-        let delay = plain(table, &LINK, "delay", &path, errors);
+        let delay = plain(table, &link::delay, &path, errors);
         if !table.contains_key("rate") && !table.contains_key("delay") {
             errors.push(&path, "a link needs a rate, a delay or both");
         }
@@ -141,7 +148,7 @@ fn reverse(
         forward_rate.filter(|_| shared(random, "rate", errors)).cloned()
     };
     let delay = if table.contains_key("delay") {
-        plain(table, &REVERSE, "delay", &path, errors)
+        plain(table, &reverse::delay, &path, errors)
     } else {
         let random = matches!(forward_delay, Some(Value::Random(_)));
         forward_delay.filter(|_| shared(random, "delay", errors)).cloned()
@@ -186,9 +193,9 @@ fn jitter(link: &Table, path: &str, errors: &mut Errors) -> Option<Option<Jitter
     let table = as_table(json, &path, errors)?;
     let before = errors.len();
     unknown_keys(table, JITTER.names(), &path, errors);
-    let deviation = plain(table, &JITTER, "normal", &path, errors);
-    let order = plain(table, &JITTER, "order", &path, errors);
-    let ways = ways(table, &JITTER, &path, errors);
+    let deviation = plain(table, &jitter::normal, &path, errors);
+    let order = typed::<Order>(table, &jitter::order, &path, errors);
+    let ways = typed::<Directions>(table, &jitter::direction, &path, errors);
     if errors.len() > before {
         return None;
     }
@@ -196,17 +203,7 @@ fn jitter(link: &Table, path: &str, errors: &mut Errors) -> Option<Option<Jitter
     if deviation.number() == Some(0.0) {
         return Some(None); // the same as no jitter at all
     }
-    let keeps_order = order? == Value::Word("keep".into());
-    Some(Some(Jitter { deviation, keeps_order, ways: ways? }))
-}
-
-/// The directions that the key `direction` names; `None` means errors.
-fn ways(table: &Table, section: &Section, path: &str, errors: &mut Errors) -> Option<&'static [usize]> {
-    match plain(table, section, "direction", path, errors)? {
-        Value::Word(word) if word == "reverse" => Some(REVERSED),
-        Value::Word(word) if word == "both" => Some(BOTH),
-        _ => Some(FORWARD),
-    }
+    Some(Some(Jitter { deviation, order: order?, ways: ways? }))
 }
 
 /// `loss`: a probability, or a table with one; the outer `None` means errors.
@@ -234,22 +231,23 @@ fn loss(link: &Table, path: &str, errors: &mut Errors) -> Option<Option<Loss>> {
         _ => {}
     }
     let probability = if short {
-        table::value(json, Type::Number, &LOSS.key("probability").range, &path, errors)
+        table::value(json, Type::Number, &loss::probability.range, &path, errors)
     } else {
-        plain(&table, &LOSS, "probability", &path, errors)
+        plain(&table, &loss::probability, &path, errors)
     };
-    let every = fixed(&table, &LOSS, "every", &path, errors).and_then(|v| v.number());
-    let mut instant = |name| fixed(&table, &LOSS, name, &path, errors).and_then(|v| v.number());
-    let (from, until) = (instant("from"), instant("until"));
+    let every = fixed_number(&table, &loss::every, &path, errors);
+    let from = fixed_number(&table, &loss::from, &path, errors);
+    let until = fixed_number(&table, &loss::until, &path, errors);
     if let (Some(from), Some(until)) = (from, until)
         && until <= from
     {
         errors
             .push(join(&path, "until"), format!("must be later than from: {until} s is not after {from} s"));
     }
-    let mut number = |name| fixed(&table, &LOSS, name, &path, errors).and_then(|v| v.number());
-    let (burst, most, delay) = (number("burst"), number("retransmissions"), number("retransmission_delay"));
-    let ways = ways(&table, &LOSS, &path, errors);
+    let burst = fixed_number(&table, &loss::burst, &path, errors);
+    let most = fixed_number(&table, &loss::retransmissions, &path, errors);
+    let delay = fixed_number(&table, &loss::retransmission_delay, &path, errors);
+    let ways = typed::<Directions>(&table, &loss::direction, &path, errors);
     if burst.is_some() && table.contains_key("every") {
         errors.push(join(&path, "burst"), "means nothing beside every, which says where each loss is");
     }
@@ -295,10 +293,6 @@ fn loss(link: &Table, path: &str, errors: &mut Errors) -> Option<Option<Loss>> {
     let again = most.zip(delay).map(|(most, delay)| (most as u32, Duration::from_seconds(delay)));
     Some(Some(Loss { which, from, until, ways: ways?, again }))
 }
-
-const FORWARD: &[usize] = &[0];
-const REVERSED: &[usize] = &[1];
-const BOTH: &[usize] = &[0, 1];
 
 /// `rate`; the outer `None` means errors.
 fn rate(table: &Table, path: &str, errors: &mut Errors) -> Option<Option<RateSpec>> {
@@ -360,7 +354,7 @@ fn queue(direction: &Table, has_rate: bool, path: &str, errors: &mut Errors) -> 
     }
     let before = errors.len();
     let versions = Versions::of(table, &path, errors);
-    let change = plain(table, &QUEUE, "change", &path, errors);
+    let change = typed::<Change>(table, &queue::change, &path, errors);
     if table.contains_key("change") && !versions.changes() {
         errors.push(join(&path, "change"), "says how steps are taken, and nothing in this queue has any");
     }
@@ -373,8 +367,7 @@ fn queue(direction: &Table, has_rate: bool, path: &str, errors: &mut Errors) -> 
     }
     let mut decoded = decoded.into_iter().collect::<Option<Vec<_>>>()?.into_iter();
     let (_, first) = decoded.next().filter(|_| errors.len() == before)?;
-    let replaces = change? == Value::Word("replace".into());
-    Some(Some(Queue { changes: decoded.collect(), replaces, ..first }))
+    Some(Some(Queue { changes: decoded.collect(), change: change?, ..first }))
 }
 
 /// A queue without steps.
@@ -388,7 +381,7 @@ fn queue_at(table: &Table, has_rate: bool, path: &str, errors: &mut Errors) -> O
         Some(json) => scheduler(json, &join(path, "scheduler"), errors),
     };
     let (scheduler, mut scheduler_per) = scheduler?;
-    if limit.is_some() && scheduler.as_ref().is_some_and(|s| s.values.get("latency").is_some()) {
+    if limit.is_some() && scheduler.as_ref().is_some_and(|s| s.values.has(bucket::Given::latency)) {
         let why = "is a limit in other words, and the queue has one; give one of them";
         errors.push(join(&join(path, "scheduler"), "latency"), why);
         return None;
@@ -410,7 +403,7 @@ fn queue_at(table: &Table, has_rate: bool, path: &str, errors: &mut Errors) -> O
     (has_rate && limit_sound).then_some(())?;
     let traits = [scheduler.as_ref(), Some(&rule)].into_iter().flatten().map(|spec| spec.mechanism.traits);
     let limit = limit.or_else(|| traits.into_iter().find_map(|t| t.default_limit).map(Value::Packets));
-    Some(Queue { rule, limit, scheduler, scheduler_per, changes: Vec::new(), replaces: false })
+    Some(Queue { rule, limit, scheduler, scheduler_per, changes: Vec::new(), change: Change::Keep })
 }
 
 /// The admission rule: the `kind` and parameters of a queue.
@@ -442,7 +435,7 @@ fn limit(table: &Table, path: &str, errors: &mut Errors) -> Option<Value> {
         );
         return None;
     }
-    let value = table::value(json, Type::QueueLength, &QUEUE.key("limit").range, &path, errors)?;
+    let value = table::value(json, Type::QueueLength, &queue::limit.range, &path, errors)?;
     // A limit holds whole packets.
     let too_small = |v: &Value| matches!(v, Value::Packets(x) if *x < 1.0);
     let too_small = match &value {
@@ -465,9 +458,9 @@ fn scheduler(json: &Json, path: &str, errors: &mut Errors) -> Option<(Option<Spe
     if std::ptr::eq(mechanism, catalogue::fifo()) {
         return Some((None, SchedulerPer::Class)); // what an absent scheduler means
     }
-    let per = match spec.values.get("per") {
-        Some(Value::Word(word)) if word == "user" => SchedulerPer::User,
-        Some(Value::Word(word)) if word == "flow" => SchedulerPer::Flow,
+    let per = match spec.values.at(Sorted::KEY) {
+        Some(Sorted::User) => SchedulerPer::User,
+        Some(Sorted::Flow) => SchedulerPer::Flow,
         _ => SchedulerPer::Class,
     };
     if per != SchedulerPer::Class && class_tables(&spec).next().is_some() {
@@ -482,7 +475,7 @@ fn scheduler(json: &Json, path: &str, errors: &mut Errors) -> Option<(Option<Spe
 
 /// The parameters of a mechanism that name traffic classes, and the names.
 fn class_tables(spec: &Spec) -> impl Iterator<Item = (&'static str, Vec<&str>)> {
-    let by_class = spec.values.get("per") == Some(&Value::Word("class".into()));
+    let by_class = spec.values.is(Sorted::KEY, Sorted::Class);
     spec.values.0.iter().filter_map(move |(name, value)| match value {
         Value::Tables(_) => by_class.then(|| (*name, leaf_names(&spec.values))),
         Value::Names(list) => Some((*name, list.iter().map(String::as_str).collect())),
@@ -642,8 +635,8 @@ pub(super) fn check_tunnels(stages: &[StageDraft], groups: &[GroupDraft], errors
     for (i, draft) in stages.iter().enumerate() {
         if let (Some(mouth), None, None) = (mouth(i), draft.tied, &draft.peer) {
             let (other, what) = match mouth {
-                Mouth::Ingress => ("tunnel-egress", "takes the header off"),
-                Mouth::Egress => ("tunnel-ingress", "puts the header on"),
+                Mouth::Ingress => (tunnel::EGRESS.kind, "takes the header off"),
+                Mouth::Egress => (tunnel::INGRESS.kind, "puts the header on"),
             };
             let near: Vec<&str> = (0..stages.len())
                 .filter(|n| mouth_of(stages, *n).is_some_and(|own| own != mouth))
@@ -735,15 +728,12 @@ fn check_teids(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors
     let mut taken: Vec<(u64, u64, &StageDraft, bool)> = Vec::new();
     for (i, draft) in stages.iter().enumerate() {
         let copies = draft.per.and_then(|per| drafts::copies(groups, Component::Stage(i), per));
-        let given = match draft.values.get("teid") {
-            Some(Value::Number(teid)) => Some(*teid as u64),
-            _ => None,
-        };
-        let itself = before.filter(|_| !draft.unread.contains(&"teid")).map(|before| before + 1);
+        let given = draft.values.at(Entrance::teid).map(u64::from);
+        let itself = before.filter(|_| !draft.unread.contains(&Entrance::teid.name)).map(|before| before + 1);
         before = before.zip(copies).map(|(before, copies)| before + copies);
-        let (true, Some(first)) = (draft.kind() == "tunnel-ingress", given.or(itself)) else { continue };
+        let (true, Some(first)) = (draft.kind() == tunnel::INGRESS.kind, given.or(itself)) else { continue };
         let last = first + copies.unwrap_or(1).max(1) - 1;
-        let at = |draft: &StageDraft| join(&join("stages", &draft.name), "teid");
+        let at = |draft: &StageDraft| join(&join("stages", &draft.name), Entrance::teid.name);
         let numbers = |first: u64, last: u64, given: bool| match (given, first == last) {
             (true, true) => String::new(),
             (true, false) => format!(", whose copies have {first} to {last}"),
@@ -901,8 +891,12 @@ pub(super) fn check_classes(
         let paths = [join(&path, "queue"), join(&join(&path, "reverse"), "queue")];
         for (way, path) in paths.iter().enumerate() {
             let (queue, sent) = (draft.queues[way].as_ref(), &crossing.sent[i][way]);
-            check_scheduler(queue, &crossing_it[way], sent, path, errors);
-            check_rule(queue, &crossing_it[way], sent, path, errors);
+            let rule = queue.iter().map(|queue| (&queue.rule, path.clone()));
+            let scheduler = queue.iter().flat_map(|queue| &queue.scheduler);
+            let scheduler = scheduler.map(|spec| (spec, join(path, "scheduler")));
+            for (spec, path) in rule.chain(scheduler) {
+                check_tables(spec, &crossing_it[way], sent, &path, errors);
+            }
         }
     }
     for (stage, classes) in met {
@@ -983,32 +977,8 @@ fn least_bytes(value: &Value) -> Option<f64> {
     }
 }
 
-/// `sent` are the classes with which the packets that cross the link were sent: a scheduler may name them too, whatever a
-/// stage makes of them.
-fn check_scheduler(
-    queue: Option<&Queue>,
-    crossing: &BTreeSet<String>,
-    sent: &BTreeSet<String>,
-    path: &str,
-    errors: &mut Errors,
-) {
-    let Some(spec) = queue.and_then(|queue| queue.scheduler.as_ref()) else { return };
-    check_tables(spec, crossing, sent, &join(path, "scheduler"), errors);
-}
-
-/// The same of an admission rule that tells classes apart.
-fn check_rule(
-    queue: Option<&Queue>,
-    crossing: &BTreeSet<String>,
-    sent: &BTreeSet<String>,
-    path: &str,
-    errors: &mut Errors,
-) {
-    if let Some(queue) = queue {
-        check_tables(&queue.rule, crossing, sent, path, errors);
-    }
-}
-
+/// The classes that a rule or scheduler names must be those that cross its link. `sent` are the classes as sent: it may
+/// name these too, whatever a stage makes of them.
 fn check_tables(
     spec: &Spec,
     crossing: &BTreeSet<String>,
@@ -1052,7 +1022,6 @@ pub(super) fn stages(root: &Table, links: &[LinkDraft], errors: &mut Errors) -> 
             });
             continue;
         };
-        refuse_later(table, &STAGE, &path, errors);
         let mut written =
             |key| table.get(key).and_then(|json| text(json, &join(&path, key), errors)).map(str::to_owned);
         let (peer, controls) = (written("peer"), written("controls"));
@@ -1169,19 +1138,17 @@ fn lacking(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors) {
         }
         if stage.needs_windows() && classes.iter().all(|sends| !sends.tcp) {
             // The parameter that is to be written; who works it out itself has none.
-            let field = match stage.spec.values.get("window") {
-                Some(_) => Some("window"),
-                None => stage.spec.values.get("max_window").map(|_| "max_window"),
-            };
+            let windows = [rewriter::Given::window, rewriter::Given::max_window];
+            let field = windows.into_iter().find(|key| stage.spec.values.has(*key)).map(|key| key.name);
             let why = "no packet that crosses this stage has a receive window: all of them are datagrams";
             errors.push(field.map_or_else(|| path.clone(), |field| join(&path, field)), why);
         }
-        if let Some(Value::Names(names)) = stage.spec.values.get("of_class") {
+        if let Some(names) = stage.spec.values.at(rewriter::Given::of_class) {
             let crossing: BTreeSet<&str> = classes.iter().map(|sends| sends.class.as_str()).collect();
             for name in names.iter().filter(|name| !crossing.contains(name.as_str())) {
                 let near = suggestion(name, crossing.iter().copied());
                 let why = format!("no packet of class {} crosses this stage{near}", quoted(name));
-                errors.push(join(&path, "of_class"), why);
+                errors.push(join(&path, rewriter::Given::of_class.name), why);
             }
         }
     }
@@ -1268,7 +1235,9 @@ fn controlled(
                 quoted(name)
             ));
         }
-        if stages[i].says("session", "flow") == Some(true) && per == Some(SchedulerPer::User) {
+        if stages[i].says(sessions::Given::session, SessionWord::Flow) == Some(true)
+            && per == Some(SchedulerPer::User)
+        {
             return Err(format!(
                 "each connection is a session, and {} has a class for each user, which they would take from each other; give its \
                  scheduler per = \"flow\", or write session = \"user\"",

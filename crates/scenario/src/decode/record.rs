@@ -17,7 +17,10 @@ use crate::model::{
     Component, Copies, EventKind, Every, Histogram, Hop, Link, Node, Per, Record, SchedulerPer, Series, Spec,
     Target, Traced,
 };
-use crate::sections::{EVENTS, FLOW, LINK, QUEUE, RECORD, SERIES};
+use crate::sections::{FLOW, LINK, QUEUE, RECORD, SERIES};
+
+/// The words of `events`.
+const EVENTS: &[&str] = EventKind::WORDS;
 
 /// Values a run may record in all its series: more is a slip, and would not fit anywhere.
 const MOST_VALUES: f64 = 1e9;
@@ -79,18 +82,12 @@ pub(super) fn record(
     }
     for (json, path) in items(table, "events", &EVENTS.join(", "), errors) {
         let kind = match json {
-            Json::String(word) => match word.as_str() {
-                "drop" => Ok(EventKind::Drop),
-                "mark" => Ok(EventKind::Mark),
-                "arrival" => Ok(EventKind::Arrival),
-                "open" => Ok(EventKind::Open),
-                "close" => Ok(EventKind::Close),
-                _ => Err(format!(
-                    "no event is called {}{}",
-                    quoted(word),
-                    suggestion(word, EVENTS.iter().copied())
-                )),
-            },
+            Json::String(word) if EVENTS.contains(&word.as_str()) => Ok(EventKind::of(word)),
+            Json::String(word) => Err(format!(
+                "no event is called {}{}",
+                quoted(word),
+                suggestion(word, EVENTS.iter().copied())
+            )),
             other => Err(format!("one of {} is needed, not {}", EVENTS.join(", "), shown(other))),
         };
         match kind {
@@ -131,13 +128,9 @@ pub(super) fn record(
     record.trace.sort_unstable_by(|a, b| a.of.cmp(&b.of));
     // Their order in the file means nothing, so it must not show in a record.
     record.histograms.sort_unstable_by_key(|(link, what)| (*link, *what == Histogram::AtDrop));
-    record.events.sort_unstable_by_key(|kind| match kind {
-        EventKind::Arrival => 0,
-        EventKind::Drop => 1,
-        EventKind::Mark => 2,
-        EventKind::Open => 3,
-        EventKind::Close => 4,
-    });
+    const ORDER: [EventKind; 5] =
+        [EventKind::Arrival, EventKind::Drop, EventKind::Mark, EventKind::Open, EventKind::Close];
+    record.events.sort_unstable_by_key(|kind| ORDER.iter().position(|other| other == kind));
     (errors.len() == before).then_some(record)
 }
 
@@ -633,10 +626,9 @@ impl Network<'_> {
             return Err(Some("a histogram is over all copies of a link and takes no index".into()));
         }
         let histogram = match name.name {
-            "packets" => Histogram::Packets,
-            "at_drop" => Histogram::AtDrop,
+            word if Histogram::WORDS.contains(&word) => Histogram::of(word),
             other => {
-                let near = suggestion(other, ["packets", "at_drop"]);
+                let near = suggestion(other, Histogram::WORDS.iter().copied());
                 return Err(Some(format!("no histogram is called {}{near}", quoted(other))));
             }
         };

@@ -1,6 +1,9 @@
 //! What does not go together where a network reports congestion to its own ingress: reporters, controllers, tunnels, policers, senders.
 
-use evenflow_base::schema::Mouth;
+use evenflow_base::schema::{Mouth, Value};
+use evenflow_stage::congestion_controller::{self, Mode};
+use evenflow_stage::congestion_policer::{RTT_FROM, RttFrom};
+use evenflow_stage::tunnel::Entrance;
 use evenflow_transport::profile::Ecn;
 
 use super::drafts::{GroupDraft, StageDraft};
@@ -60,19 +63,23 @@ fn unheard(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors) {
         if !heard.is_empty() && !heard.contains(&true) {
             let why = "\"split\" sets ECE for senders with tcp.ecn = \"gateway\", and none whose packets come this way heeds it; nearest: \
                        \"police\"";
-            errors.push(join(&join("stages", &draft.name), "mode"), why);
+            errors.push(join(&join("stages", &draft.name), congestion_controller::Given::mode.name), why);
         }
     }
 }
 
 /// Whether a stage is a gateway that sets ECE; `None`: its mode could not be read.
 fn splits(draft: &StageDraft) -> Option<bool> {
-    if draft.kind() == CONTROLLER { draft.says("mode", "split") } else { Some(false) }
+    if draft.kind() == CONTROLLER {
+        draft.says(congestion_controller::Given::mode, Mode::Split)
+    } else {
+        Some(false)
+    }
 }
 
 /// Whether a policer has its round-trip time from reports.
 fn by_report(draft: &StageDraft) -> bool {
-    draft.says("rtt_from", "report") == Some(true)
+    draft.says(RTT_FROM, RttFrom::Report) == Some(true)
 }
 
 fn on_path(stages: &[StageDraft], group: &GroupDraft, said: &mut Vec<String>, errors: &mut Errors) {
@@ -176,5 +183,5 @@ fn unnumbered(
 
 /// Whether a tunnel numbers its packets; `None`: its overhead could not be read.
 fn numbered(draft: &StageDraft) -> Option<bool> {
-    draft.says("overhead", "gtp-u-sequence")
+    draft.says(Entrance::overhead, Value::Word("gtp-u-sequence".into()))
 }

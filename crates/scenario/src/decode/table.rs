@@ -7,10 +7,12 @@ use evenflow_base::schema::{
 };
 use serde_json::{Map, Value as Json};
 
+use super::single;
 use crate::catalogue;
 use crate::errors::{Errors, join, quoted, shown, suggestion};
 use crate::model::Spec;
 use crate::quantity;
+use crate::sections::Key;
 
 /// A table of a scenario file.
 pub type Table = Map<String, Json>;
@@ -48,25 +50,8 @@ pub(crate) fn decode_params(
     errors: &mut Errors,
 ) -> Values {
     unknown_keys(table, params.iter().map(|p| p.name).chain(also.iter().copied()), path, errors);
-    let mut values = BTreeMap::new();
-    for param in params {
-        let here = join(path, param.name);
-        let decoded = match (table.get(param.name), param.default) {
-            (Some(json), _) => value(json, param.ty, &param.range, &here, errors),
-            (None, Fallback::Text(text)) => {
-                value(&written(text, param.ty), param.ty, &param.range, &here, errors)
-            }
-            (None, Fallback::Absent(_)) => None,
-            (None, Fallback::Required) => {
-                errors.push(here, required(param.ty));
-                None
-            }
-        };
-        if let Some(decoded) = decoded {
-            values.insert(param.name, decoded);
-        }
-    }
-    Values(values)
+    let one = |param: &Param| Some((param.name, super::plain(table, &Key::of(param, &[]), path, errors)?));
+    Values(params.iter().filter_map(one).collect())
 }
 
 /// The message for a value that has to be there.
@@ -212,15 +197,39 @@ fn rates(json: &Json, range: &Range, path: &str, errors: &mut Errors) -> Option<
 
 /// Quantities of one type, in order.
 fn row(list: &[Json], ty: Type, range: &Range, path: &str, errors: &mut Errors) -> Option<Vec<f64>> {
+    each(list, path, errors, |item, here, errors| single(item, ty, range, here, errors)?.number())
+}
+
+/// Reads each item of a list with `one`; `None` means errors.
+fn each<T>(
+    list: &[Json],
+    path: &str,
+    errors: &mut Errors,
+    one: impl Fn(&Json, &str, &mut Errors) -> Option<T>,
+) -> Option<Vec<T>> {
     let before = errors.len();
-    let mut row = Vec::with_capacity(list.len());
-    for (i, item) in list.iter().enumerate() {
-        match quantity::single(item, ty, range) {
-            Ok(value) => row.extend(value.number()),
-            Err(message) => errors.push(format!("{path}[{i}]"), message),
+    let items = list.iter().enumerate();
+    let all = items.filter_map(|(i, item)| one(item, &format!("{path}[{i}]"), errors)).collect();
+    (errors.len() == before).then_some(all)
+}
+
+/// Reads each item of a table with `one`; `None` means errors.
+fn each_named<T>(
+    table: &Table,
+    path: &str,
+    errors: &mut Errors,
+    one: impl Fn(&Json, &str, &mut Errors) -> Option<T>,
+) -> Option<BTreeMap<String, T>> {
+    let before = errors.len();
+    let mut all = BTreeMap::new();
+    for (name, json) in table {
+        let here = join(path, name);
+        match name_problem(name) {
+            Some(problem) => errors.push(here, problem),
+            None => all.extend(one(json, &here, errors).map(|one| (name.clone(), one))),
         }
     }
-    (errors.len() == before).then_some(row)
+    (errors.len() == before).then_some(all)
 }
 
 /// A list of lists of bytes.
@@ -232,16 +241,13 @@ fn byte_rows(json: &Json, range: &Range, path: &str, errors: &mut Errors) -> Opt
         errors.push(path, message);
         return None;
     };
-    let before = errors.len();
-    let mut rows = Vec::with_capacity(list.len());
-    for (i, item) in list.iter().enumerate() {
-        let here = format!("{path}[{i}]");
-        match item {
-            Json::Array(items) => rows.extend(row(items, Type::Bytes, range, &here, errors)),
-            other => errors.push(here, format!("a list of bytes is needed, not {}", shown(other))),
+    each(list, path, errors, |item, here, errors| match item {
+        Json::Array(items) => row(items, Type::Bytes, range, here, errors),
+        other => {
+            errors.push(here, format!("a list of bytes is needed, not {}", shown(other)));
+            None
         }
-    }
-    (errors.len() == before).then_some(rows)
+    })
 }
 
 /// Such tables by name.
@@ -250,17 +256,7 @@ fn tables(json: &Json, of: &Nested, path: &str, errors: &mut Errors) -> Option<B
         errors.push(path, format!("a table of {} tables by name is needed, not {}", of.name, shown(json)));
         return None;
     };
-    let before = errors.len();
-    let mut all = BTreeMap::new();
-    for (name, json) in list {
-        let here = join(path, name);
-        if let Some(problem) = name_problem(name) {
-            errors.push(here, problem);
-            continue;
-        }
-        all.extend(nested(json, of, &here, errors).map(|values| (name.clone(), values)));
-    }
-    (errors.len() == before).then_some(all)
+    each_named(list, path, errors, |json, here, errors| nested(json, of, here, errors))
 }
 
 /// A whole number in `range`.
@@ -340,22 +336,7 @@ fn per_class(
         );
         return None;
     };
-    let before = errors.len();
-    let mut numbers = BTreeMap::new();
-    for (class, json) in table {
-        let here = join(path, class);
-        if let Some(problem) = name_problem(class) {
-            errors.push(here, problem);
-            continue;
-        }
-        match quantity::single(json, ty, range) {
-            Ok(value) => {
-                numbers.extend(value.number().map(|x| (class.clone(), x)));
-            }
-            Err(message) => errors.push(here, message),
-        }
-    }
-    (errors.len() == before).then_some(numbers)
+    each_named(table, path, errors, |json, here, errors| single(json, ty, range, here, errors)?.number())
 }
 
 /// The mechanism of `room` that the `kind` of `table` names; adds an error if there is none.

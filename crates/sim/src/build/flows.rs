@@ -3,7 +3,8 @@
 use evenflow_base::schema::{Law, Sampler, Value};
 use evenflow_base::{End, Stream, Time};
 use evenflow_scenario::model::{Component, Group, Per, Traffic};
-use evenflow_traffic::Application;
+use evenflow_traffic::data::UploadGiven;
+use evenflow_traffic::{Application, Poisson};
 use evenflow_transport::connection::Carries;
 use evenflow_transport::{CongestionControl, Connection, Profile};
 
@@ -130,13 +131,11 @@ impl Builder<'_, '_> {
         let owner = format!("{}/{user}", group.name);
         let of = |purpose: &str| stream(self.seed, "groups", &format!("{owner}/{number}"), purpose);
         let mut values = traffic.spec.values.clone();
-        if let Some(Value::Random(law)) = values.0.get("rate") {
-            let drawn = law.draw(&mut of("rate"), user);
-            values.0.insert("rate", drawn);
-        }
-        if let Some(Value::Random(law)) = values.0.get("size") {
-            let drawn = law.draw(&mut of("size"), user);
-            values.0.insert("size", drawn);
+        for name in [Poisson::rate.name, UploadGiven::size.name] {
+            if let Some(Value::Random(law)) = values.get(name) {
+                let drawn = law.draw(&mut of(name), user);
+                values.0.insert(name, drawn);
+            }
         }
         let start = evenflow_traffic::start(&values, &mut of("start"), user * self.flows[g] + number);
         net.starts.push(Time::ZERO + start);

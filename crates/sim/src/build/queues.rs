@@ -9,10 +9,11 @@ use evenflow_link::counters::Lengths;
 use evenflow_link::impairments::{Again, Jitter, Loss, LossRule};
 use evenflow_link::{Fifo, Impairments, Link, Queue, Scheduled};
 use evenflow_queue::held::{Owner, Served};
+use evenflow_queue::htb;
 use evenflow_queue::{Admission, Gate, Limit, LinkFacts, Qdisc, Scheduler, Setting, implied_limit};
 use evenflow_scenario::model::{
-    Component, Direction, EventKind, Histogram, Jitter as JitterSpec, Lost, Queue as QueueSpec, RateSpec,
-    SchedulerPer, Spec, Target,
+    Change, Component, Direction, EventKind, Histogram, Jitter as JitterSpec, Lost, Order,
+    Queue as QueueSpec, RateSpec, SchedulerPer, Spec, Target,
 };
 
 use super::Builder;
@@ -192,7 +193,7 @@ impl Builder<'_, '_> {
         let jitter = self.jitter(link, way).map(|jitter| Jitter {
             mean: link_facts.delay.seconds(),
             deviation: draw(&jitter.deviation, || own("jitter.normal"), copy.index).number().unwrap_or(0.0),
-            last: jitter.keeps_order.then_some(Time::ZERO),
+            last: (jitter.order == Order::Keep).then_some(Time::ZERO),
             stream: own("jitter"),
         });
         let spec_again = self.scenario.links[link].loss.as_ref().and_then(|spec| spec.again);
@@ -253,7 +254,7 @@ impl Builder<'_, '_> {
         if let Some(RateSpec::Steps(steps)) = &direction.rate {
             changes.extend(steps.iter().skip(1).map(|&(at, rate)| (at, Setting::LinkRate(rate))));
         }
-        let (mut before, replaces) = (spec, spec.is_some_and(|q| q.replaces));
+        let (mut before, replaces) = (spec, spec.is_some_and(|q| q.change == Change::Replace));
         for (at, now) in spec.iter().flat_map(|q| &q.changes) {
             changes.push((*at, Setting::Limit(limit_of(now, copy, &own))));
             let values = |q: &QueueSpec| q.scheduler.as_ref().map(|spec| spec.values.clone());
@@ -290,7 +291,7 @@ impl Builder<'_, '_> {
     ) -> Scheduler {
         let mut owners: Vec<Owner> =
             weights.iter().map(|weight| Owner { weight: *weight, each: None }).collect();
-        if let Some(Value::Table(each)) = spec.values.get("each") {
+        if let Some(Value::Table(each)) = spec.values.raw(htb::Given::each) {
             let of = |owner: &str, what: &str| own(&format!("scheduler.each.{what}/{owner}"));
             if each.is_random() {
                 for (place, (owner, index)) in owners.iter_mut().zip(self.owners(link, per)) {

@@ -5,7 +5,7 @@
 //! a chunk is asked for, how the buffer fills and empties, stalls (the player).
 
 mod aggressive_rate;
-mod bba;
+pub mod bba;
 mod bola;
 mod dynamic;
 mod mpc;
