@@ -244,6 +244,19 @@ def test_a_claim_fails_where_it_is_not_so(name: str) -> None:
     assert "fails" in verdicts.values(), verdicts
 
 
+def test_steps_are_from_the_second_named_to_the_first() -> None:
+    def infidelity(scenario: str, control: str, method: str) -> float:
+        return float(ALL["IF", scenario, control, method])
+
+    def means(name: str) -> dict[str, float]:
+        return {outcome.check.label: outcome.interval.mean for outcome in judged(name, "right").literal.outcomes}
+
+    newreno, cubic = (infidelity(net.S1, control, net.HTBM) for control in (net.NEWRENO, net.CUBIC))
+    assert means("c49")["IF: NewReno − CUBIC"] == pytest.approx(newreno - cubic, abs=0.01)
+    tuned, shaped = (infidelity(net.S4, net.ILLINOIS, method) for method in net.SHAPED[::-1])
+    assert means("c68")["IF, Illinois: RWTM − HTBM"] == pytest.approx(tuned - shaped, abs=0.01)
+
+
 @pytest.mark.parametrize("name", ARITHMETIC)
 def test_arithmetic_is_counted_apart(name: str) -> None:
     assert BY_ID[name].apart == "arithmetic"

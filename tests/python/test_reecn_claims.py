@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from evenflow.claims import Entry, judge_claim
 from evenflow.record import Record
 from evenflow.study import Run, Table
-from evenflow_papers.reecn_lte import PAPER, beside, measures, network
+from evenflow_papers.reecn_lte import PAPER, beside, claims, measures, network
 from reecn_worlds import FIGURES, RUNS, table
 
 BY_ID = {claim.id.removeprefix("reecn_lte-"): claim for claim in PAPER.claims}
@@ -46,6 +47,16 @@ def test_a_claim_holds_where_it_is_true(name: str) -> None:
 def test_a_claim_fails_where_it_is_not(name: str) -> None:
     entry = judged(name, False)
     assert entry.literal.verdict == "fails", (entry.literal.measured, entry.literal.why)
+
+
+def test_a_premium_is_compared_with_every_class() -> None:
+    compared = {outcome.check.label for outcome in judged("c59", True).literal.outcomes}
+    assert compared >= {f"over {name}" for name in network.CLASSES}
+
+
+def test_reductions_that_no_mark_caused() -> None:
+    document = {"groups": {claims.PHONES: {"senders": {"reductions": {"mark": 1, "loss": 2, "timeout": 1}}}}}
+    assert claims.not_by_marks(Run(0, {}, 1, Record(json.dumps(document), ""))) == 75
 
 
 @pytest.mark.parametrize("name", ALWAYS)

@@ -77,6 +77,14 @@ def recorded(**series: tuple[Sequence[float], Sequence[float]]) -> Run:
     return Run(0, {}, 1, Record(json.dumps({"window_s": [60.0, 180.0], "links": {net.LINK: {}}}), "", raw))
 
 
+def test_the_swing_of_a_class_is_that_of_its_own_windows() -> None:
+    times = [70.0, 80.0]
+    windows = {"light": [1.0, 3.0], "heavy": [10.0, 10.0]}
+    run = recorded(**{f"groups.{name}.users[0].flows[0].window": (times, it) for name, it in windows.items()})
+    assert mm.swing(run, "light") == 0.5
+    assert mm.swing(run, "heavy") == 0
+
+
 # --- sweeps ---
 
 

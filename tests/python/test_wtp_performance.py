@@ -126,6 +126,12 @@ def test_the_local_slope_is_that_of_p_over_utilisation() -> None:
     assert slope == pytest.approx(np.full(10, 3.0), rel=1e-3)
 
 
+def test_the_local_slope_at_the_end_of_the_scan_is_of_the_points_there() -> None:
+    scan = [(n, rho, p, (1.0, 2.0, 1.0)) for n, rho, p in ((10, 0.90, 0.1), (12, 0.92, 0.2), (14, 0.94, 0.4))]
+    slope = one(perf.local_slope(net.VQ_95), shown(tab02=table2({net.VQ_95: scan})))
+    assert slope == pytest.approx(np.full(10, 0.3 / 0.04), rel=1e-2)
+
+
 # --- What is accepted -----------------------------------------------------------------------------------------------
 
 
