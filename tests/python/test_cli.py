@@ -271,6 +271,21 @@ def test_binary_rubbish_is_not_a_scenario(cli: Cli, small: Path) -> None:
     assert (done.code, "UTF-8" in done.err) == (2, True)
 
 
+@pytest.mark.parametrize(("more", "shown"), [((), True), (("--json",), False)])
+def test_json_has_no_progress(
+    cli: Cli, small: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...], shown: bool
+) -> None:
+    asked, run = [], ef.Scenario.run
+
+    def watched(self: ef.Scenario, *arguments: int, progress: bool = False) -> ef.Record:
+        asked.append(progress)
+        return run(self, *arguments)
+
+    monkeypatch.setattr(ef.Scenario, "run", watched)
+    assert cli("run", small, *more).code == 0
+    assert asked == [shown]
+
+
 def test_errors_are_json_with_json(cli: Cli, small: Path) -> None:
     done = cli("run", small, "--json", "--set", "groups.heavy.users=0")
     found = json.loads(done.out)

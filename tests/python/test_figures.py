@@ -291,6 +291,11 @@ def test_doubled_values_stand_on_a_logarithmic_axis(table: Table) -> None:
     assert steps.plot("utilisation").axes[0].get_xscale() == "linear"
 
 
+def test_an_axis_begins_at_zero_where_the_data_come_near_it() -> None:
+    assert drawing._span(0.2, 1.0)[0] == 0
+    assert drawing._span(0.6, 1.0)[0] > 0
+
+
 @pytest.mark.parametrize("log", ["", "y"])
 def test_shared_axes_show_all_panels_with_short_ticks(log: str) -> None:
     values = computed(lambda x, of: Interval.exact(x * of), x=(1.0, 2.0, 3.0), of=(10.0, 1.0))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from evenflow.errors import UsageError
 from evenflow.marking import FLOWS, marking_curve, marking_study, probability
+from evenflow.theory.marking import Band, MarkingPoints
 
 WTP = {"congestion_control": "wtp", "ecn": "per-packet", "ack_every": 1}
 
@@ -93,6 +94,15 @@ def test_load_based_marking_lies_on_its_line() -> None:
     found.draw(ax, label="load-based")
     assert [line.get_label() for line in ax.get_lines() if line.get_gid() == "mean"] == ["load-based"]
     assert figure.axes
+
+
+def test_error_bars_end_at_the_bounds() -> None:
+    band = Band(np.array([0.5, 0.6]), np.array([0.4, 0.55]), np.array([0.7, 0.8]))
+    _, (ax,) = ef.plots.figure()
+    MarkingPoints("link", np.array([2, 4]), band, band, band, 0.9).draw(ax)
+    across, up = ([segment.tolist() for segment in bars.get_segments()] for bars in ax.collections)
+    assert np.allclose(across[0], [[0.4, 0.5], [0.7, 0.5]])
+    assert np.allclose(up[1], [[0.6, 0.55], [0.6, 0.8]])
 
 
 def test_the_link_must_be_one() -> None:

@@ -49,6 +49,13 @@ def test_a_claim_fails_where_it_is_not(name: str) -> None:
     assert entry.literal.verdict == "fails", (entry.literal.measured, entry.literal.why)
 
 
+def test_fairness_over_windows_counts_the_last_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of two users receives everything in the first window; both receive the same in the second."""
+    values = np.repeat([[2.0, 1.0], [0.0, 1.0]], 4, axis=1)
+    monkeypatch.setattr(measures, "each", lambda run, group: (np.arange(8.0), values))
+    assert measures.fairness_over(4 * measures.WINDOW_S, Run(0, {}, 1, Record("{}", ""))) == 0.75
+
+
 def test_a_premium_is_compared_with_every_class() -> None:
     compared = {outcome.check.label for outcome in judged("c59", True).literal.outcomes}
     assert compared >= {f"over {name}" for name in network.CLASSES}

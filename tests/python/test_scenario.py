@@ -12,6 +12,7 @@ from conftest import ROOT, SMALL, Cli
 from evenflow import types
 from evenflow.errors import ScenarioError, UsageError
 from evenflow.scenario import parse_setting
+from evenflow.scenario.fitting import needed, that_fit
 
 EXAMPLES = sorted((ROOT / "examples" / "scenarios").glob("*.toml"))
 
@@ -215,3 +216,12 @@ def test_users_without_number(cli: Cli, small: Path) -> None:
         assert done.code in (1, 2)
         assert "memory" in done.err or "users" in done.err
         assert len(done.err.splitlines()) <= 24
+
+
+def test_a_longer_interval_that_fits_uses_most_of_the_memory() -> None:
+    series = [{"of": "links.bottleneck.queue.packets", "every": "10 ns"}]
+    large = ef.Scenario(tomllib.loads(SMALL)).set("record.series", series)
+    free = 100 * 2**20
+    found = dict(text.split(" = ", 1) for text in that_fit(large, 0, free))
+    fitting = large.set("record.series[0].every", found["record.series[0].every"].strip('"'))
+    assert 0.8 < needed(fitting, 0) / free <= 1

@@ -282,6 +282,11 @@ def test_equal_settings_share_their_runs() -> None:
     assert mine <= figure
 
 
+def test_populations_have_ten_connections() -> None:
+    counts = {name: [it.count for it in net.pair(Options(), name, 4.0, {}).values()] for name in "AB"}
+    assert counts == {"A": [5, 5], "B": [9, 1]}
+
+
 def test_every_variant_differs_from_the_figures() -> None:
     found = {
         p.labels["variant"]: p.scenario.hash

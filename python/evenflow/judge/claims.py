@@ -501,56 +501,6 @@ class Claim:
     relaxed_of: str | None = None
 
 
-Predicate: TypeAlias = Callable[[Data], Sequence[Check]]
-
-
-@dataclass(frozen=True)
-class Writer:
-    """How a paper's claims are written down: one call each, so that nothing is left out.
-
-    Attributes:
-        key: of the paper; claim 7 is "abc-c07", experiment "fig04" is "abc-fig04".
-        level: the paper's confidence level.
-    """
-
-    key: str
-    level: float = LEVEL
-
-    def __call__(
-        self,
-        number: int,
-        source: str,
-        statement: str,
-        *,
-        expected: str,
-        tolerance: str,
-        literal: Predicate,
-        on: Sequence[str] = (),
-        relaxed: Predicate | None = None,
-        reading: str | None = None,
-        note: Callable[[Data, Judgement], str] | str = "",
-    ) -> Claim:
-        """Claim `number`, judged on the experiments named in `on`.
-
-        `reading` says what the relaxed reading is and why there is one; both or neither must be given.
-        """
-        if (relaxed is None) != (reading is None):
-            raise ValueError(f"c{number:02d}: a relaxed reading needs both a predicate and an explanation")
-        return Claim(
-            id=f"{self.key}-c{number:02d}",
-            source=source,
-            statement=statement,
-            expected=expected,
-            tolerance=tolerance,
-            experiments=tuple(f"{self.key}-{name}" for name in on),
-            literal=literal,
-            relaxed=relaxed,
-            relaxed_reading=reading,
-            note=note,
-            level=self.level,
-        )
-
-
 MEDIAN = "Where runs fall into modes, the median replaces the mean."
 """The lenient criterion of a claim with bistable points, by rule."""
 
