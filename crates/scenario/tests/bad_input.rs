@@ -1081,8 +1081,8 @@ fn a_virtual_queue_must_hold_a_packet() {
             json!({ "kind": "virtual-queue", "buffer": "1 packets", "mark": "busy-departure", "action": "mark" })
         ),
         [
-            "links.bottleneck.queue.action: must be \"mark-everything\" with mark = \"busy-departure\": a packet that leaves \
-             is not dropped",
+            "links.bottleneck.queue.action: must be \"mark-everything\" with mark = \"busy-departure\": departing \
+             packets cannot be dropped",
             "links.bottleneck.queue.buffer: times buffer_factor must be at least 1 packet; it is 0.95",
         ]
     );

@@ -114,7 +114,7 @@ fn pure_acks_must_not_say_re_echo() {
     let wrong = errors(&red(&[("ect", json!("1")), ("ecn_on_control", json!(true)), ("conex", json!({}))]));
     assert_eq!(
         wrong.to_string(),
-        "groups.heavy.tcp.ect: with ecn_on_control pure ACKs would be ECT(1) without RE, which says Re-Echo; nearest: ect = \"0\", \
+        "groups.heavy.tcp.ect: with ecn_on_control pure ACKs would be ECT(1) without RE, which means Re-Echo; nearest: ect = \"0\", \
          or conex.encoding = \"ipv6\""
     );
 }

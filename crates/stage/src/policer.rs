@@ -424,7 +424,7 @@ mod tests {
             ["burst", "peak_rate", "peak_burst", "excess_burst", "precoloured_red"],
             "{said:?}"
         );
-        assert_eq!(said[0].1, "counts packets, but rate counts bytes; a policer counts one of the two");
+        assert_eq!(said[0].1, "counts packets, but rate counts bytes; use one unit for both");
         assert_eq!(said[1].1, "must be at least rate: 4000000 bit/s is less than 5000000 bit/s");
     }
 

@@ -418,19 +418,19 @@ mod tests {
     #[test]
     fn what_cannot_be_is_refused_with_a_sentence() {
         let mut s = scripted(thousand());
-        assert!(s.ack(&of(0), ms(0)).unwrap_err().contains("open comes first"));
+        assert!(s.ack(&of(0), ms(0)).unwrap_err().contains("call open first"));
         s.open(ms(10)).unwrap();
-        assert_eq!(s.open(ms(10)).unwrap_err(), "it was opened before");
-        assert_eq!(s.write(1000, ms(9)).unwrap_err(), "time runs forward: 0.009 s is before 0.01 s");
+        assert_eq!(s.open(ms(10)).unwrap_err(), "already open");
+        assert_eq!(s.write(1000, ms(9)).unwrap_err(), "time must not decrease: 0.009 s is before 0.01 s");
         assert!(s.ack(&of(1000), ms(20)).unwrap_err().contains("SYN-ACK"));
         s.write(1000, ms(20)).unwrap();
         s.ack(&of(0), ms(60)).unwrap();
         let far = s.ack(&of(2000), ms(70)).unwrap_err();
-        assert_eq!(far, "ack: 2000 bytes cannot be acknowledged, 1000 were sent");
+        assert_eq!(far, "ack: 2000 exceeds the 1000 bytes sent");
         let block = Ack { sack: vec![(500, 500)], ..of(0) };
         assert_eq!(
             s.ack(&block, ms(70)).unwrap_err(),
-            "sack: 500 to 500 is no range of the 1000 bytes that were sent"
+            "sack: 500 to 500 is not a range of the 1000 bytes sent"
         );
         let many = Ack { sack: vec![(0, 1); 4], ..of(0) };
         assert!(s.ack(&many, ms(70)).unwrap_err().contains("3 blocks"));

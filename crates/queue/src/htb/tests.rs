@@ -536,13 +536,13 @@ fn each_mistake_is_told() {
         &given("class", &[("be", with_parent("bee"))], None),
         "classes: be.parent: no class is called \"bee\"",
     );
-    has(&given("class", &[("a", with_parent("b")), ("b", with_parent("a"))], None), "round in a circle");
+    has(&given("class", &[("a", with_parent("b")), ("b", with_parent("a"))], None), "form a cycle");
     // A name that nobody has is the only thing wrong.
     assert_eq!(
         told(&given("user", &[("a", with_parent("b"))], Some(with_parent("a")))),
         "classes: a.parent: no class is called \"b\""
     );
-    has(&given("user", &[("all", plain())], Some(plain())), "classes: all: neither a class nor each");
+    has(&given("user", &[("all", plain())], Some(plain())), "classes: all: no class has it as its parent");
     let mut low = plain();
     low.0.insert("ceil", Value::Rate(5e5));
     has(&given("class", &[("be", low)], None), "classes: be.ceil: must be at least rate");

@@ -789,7 +789,7 @@ params! {
             => source: "Floyd, \"Discussions of setting parameters\", 1997: three times min_threshold";
         /// Probability at max_threshold (ns-2: 1 / linterm_; ns-3: 1 / LInterm; tc: probability).
         max_probability: Option<f64> = Number, BY_VARIANT, PROBABILITY => source: VARIANTS;
-        /// max_probability of each traffic class that crosses the link, with one average for all. Each class
+        /// Probability at max_threshold for each traffic class that crosses the link, with one average for all. Each class
         /// has its own gaps between marks.
         class_probability: Option<BTreeMap<String, f64>> = NumberPerClass, Absent("max_probability, for every class"), Range::between(0.0, 1.0)
             => source: "Zhang et al. 2011 section V.B";
@@ -852,9 +852,7 @@ pub static TABLE: Mechanism = Mechanism {
     example: r#"[links.bottleneck.queue]
 kind = "red"
 limit = "100 packets"
-min_threshold = "20 packets"
-max_threshold = "60 packets"
-action = "drop""#,
+max_threshold = "60 packets""#,
     doc: "Drops or marks arriving packets with a probability. It grows from 0 to max_probability while the \
           average queue length grows from min_threshold to max_threshold. Above, every packet is picked. A \
           variant is a preset of the settings below; each setting may be overridden.",
