@@ -92,11 +92,7 @@ fn a_flag_is_true_or_false() {
 
 #[test]
 fn a_deviation_goes_with_a_round_trip_time() {
-    one(
-        "groups.heavy.tcp.cached_rttvar",
-        json!("5 ms"),
-        "groups.heavy.tcp.cached_rttvar: needs cached_srtt",
-    );
+    one("groups.heavy.tcp.cached_rttvar", json!("5 ms"), "groups.heavy.tcp.cached_rttvar: needs cached_srtt");
     let both = json!({ "stack": "rfc", "cached_rttvar": "5 ms", "cached_srtt": "9 ms" });
     valid(&with("abc-default", &[("groups.heavy.tcp", both)]));
 }
