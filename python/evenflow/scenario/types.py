@@ -468,9 +468,9 @@ class Red(Table):
             bytes); more than 0)
         max_probability: Probability at max_threshold (ns-2: 1 / linterm_; ns-3: 1 / LInterm; tc: probability).
             (number; default: absent: the variant's; more than 0, at most 1)
-        class_probability: max_probability of each traffic class that crosses the link, with one average for all. Each
-            class has its own gaps between marks. (number per class; default: absent: max_probability, for every
-            class; at least 0, at most 1)
+        class_probability: Probability at max_threshold for each traffic class that crosses the link, with one average
+            for all. Each class has its own gaps between marks. (number per class; default: absent: max_probability,
+            for every class; at least 0, at most 1)
         weight: Weight of a new queue length in the average (w_q). The automatic rule of ns2 uses C = capacity /
             mean_packet in packets per second and the link's delay. (number; default: absent: the variant's; more than
             0, at most 1)
