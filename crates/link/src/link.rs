@@ -123,6 +123,19 @@ impl Wire {
         Times { began, ended: end.ceil() }
     }
 
+    /// Carries a packet that is accepted at `now`, where the transmitter is free at `free`. Returns its arrival at the far end.
+    #[inline(always)]
+    fn carry(&mut self, packet: &Packet, free: Time, now: Time, mut account: Account) -> Time {
+        let times = self.transmit(packet.size, self.ready(free, now));
+        if now > account.window.from && times.ended <= account.window.to {
+            self.count_whole(packet.class, now, times, account.side);
+        } else {
+            account.count(packet.class, now, |counters| &mut counters.other_arrived);
+            self.count_clipped(packet.class, now, times, account);
+        }
+        times.ended + self.delay
+    }
+
     /// Counts a transmission of a packet that was accepted at `accepted`, all of it inside the window: nearly every one.
     #[inline(always)]
     fn count_whole(&mut self, class: u8, accepted: Time, times: Times, side: &mut SideCounters) {
@@ -210,13 +223,6 @@ impl Link {
         let free = wire.free_at.ceil();
         match &mut self.queue {
             Queue::Open => {}
-            Queue::Fifo(q) if q.plain && !watched => {
-                if free > now && !q.enters(packet.size, free, now, account.window) {
-                    let (account, around) = (account.lend(), &mut surroundings());
-                    q.refuse(packet, Reason::Limit, &mut Call { now, wire, account, around });
-                    return None;
-                }
-            }
             Queue::Fifo(q) => {
                 let verdict = q.ask(packet, free, now, account.window);
                 if verdict == Verdict::Accept && !watched {
@@ -237,14 +243,26 @@ impl Link {
                 return None;
             }
         }
-        let times = wire.transmit(packet.size, wire.ready(free, now));
-        if now > account.window.from && times.ended <= account.window.to {
-            wire.count_whole(packet.class, now, times, account.side);
-        } else {
-            account.count(packet.class, now, |counters| &mut counters.other_arrived);
-            wire.count_clipped(packet.class, now, times, account);
+        Some(wire.carry(packet, free, now, account))
+    }
+
+    /// A short cut of [`Link::offer`] for a link that asks no rule and drops nothing now: it needs no surroundings. `None`: nothing
+    /// was done, and the packet is to be offered.
+    #[inline(always)]
+    pub fn pass(&mut self, packet: &Packet, now: Time, account: Account) -> Option<Time> {
+        let free = self.wire.free_at.ceil();
+        match &mut self.queue {
+            Queue::Open => {}
+            Queue::Fifo(q) if q.plain => {
+                if free > now && !q.enters(packet.size, free, now, account.window) {
+                    return None;
+                }
+            }
+            _ => return None,
         }
-        Some(times.ended + wire.delay)
+        account.side.all_offered += 1;
+        self.wire.counters.arrived_bytes += u64::from(packet.size);
+        Some(self.wire.carry(packet, free, now, account))
     }
 
     /// When the first decision not made yet is due; [`Time::NEVER`]: none is.

@@ -21,6 +21,19 @@ impl Engine<'_> {
     /// A packet asks for a link. Gives the link's lane and the packet's arrival at the far end, if that is known by now.
     #[inline(always)]
     pub(super) fn cross(&mut self, index: u32, packet: &mut Packet, now: Time) -> Option<(u32, Time)> {
+        let port = &mut self.net.ports[index as usize];
+        if !self.probes.watches_ports {
+            let account = Account { side: &mut self.net.sides[port.side as usize], window: &self.net.window };
+            if let Some(arrival) = port.link.pass(packet, now, account) {
+                return Some((port.side, arrival));
+            }
+        }
+        self.offer(index, packet, now)
+    }
+
+    /// The same for a link that may need its surroundings. Apart, so that others do not pay for them.
+    #[inline(never)]
+    fn offer(&mut self, index: u32, packet: &mut Packet, now: Time) -> Option<(u32, Time)> {
         let watched = self.probes.watches_ports;
         let (link, side, account, around) = self.link(index);
         match link.offer(packet, now, account, watched, around) {
