@@ -236,10 +236,12 @@ impl Heads {
     /// The next event; [`NEVER`] if there is none.
     #[inline(always)]
     pub fn first(&self) -> Key {
-        let mut least = NEVER;
-        for &head in &self.0 {
-            // Half a comparison of keys: most heads are later by their time alone.
-            if time_of(head) <= time_of(least) && head < least {
+        let mut heads = self.0.iter();
+        let mut least = heads.next().copied().unwrap_or(NEVER);
+        for &head in heads {
+            // Half a key at a time: nearly all heads differ in their times.
+            let (time, known) = (time_of(head), time_of(least));
+            if time < known || (time == known && (head as u64) < least as u64) {
                 least = head;
             }
         }
