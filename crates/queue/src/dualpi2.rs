@@ -1,8 +1,7 @@
-//! DualPI2, the coupled dual queue of L4S (RFC 9332, appendix A): scalable traffic waits in one queue, other traffic in a second
-//! one, and one PI controller signals to both.
+//! DualPI2, the coupled dual queue of L4S (RFC 9332, appendix A).
 //!
-//! Packets with ECT(1) or CE go to the L queue, all others to the C queue. The controller has a base probability p'. The C queue
-//! drops or marks with p'^2, the L queue marks with k p' or by a threshold of its own, and so flows of both kinds get similar rates.
+//! Packets with ECT(1) or CE wait in the L queue, all others in the C queue. One PI controller sets a base probability p'. The C
+//! queue drops or marks with p'^2. The L queue marks with k p', or by a threshold. Flows of both kinds then get similar rates.
 //!
 //! `form = "linux"` follows sch_dualpi2 of Linux 6.17. Omitted: classifiers other than ECN, and the splitting of GSO packets.
 
@@ -18,7 +17,7 @@ use crate::held::{Dropped, FlowTable, Kind, Queued, Schedule, Sent, Served};
 pub const LIMIT: f64 = 10_000.0;
 
 words! {
-    /// Whose defaults and details apply.
+    /// The document that is followed.
     pub enum Form {
         /// RFC 9332, appendix A.
         Rfc = "rfc9332",

@@ -36,6 +36,7 @@ __all__ = [
     "DropPreference",
     "Droptail",
     "Drr",
+    "Dualpi2",
     "Dynamic",
     "EcnMap",
     "FairActivityMeter",
@@ -108,8 +109,8 @@ class ActivityAqm(Table):
         rate_estimate: Rate that turns a backlog into a delay: the link's rate, or the departure rate measured while
             the link is busy with 0.1 s of memory. For the delay form only. (one of link, departures; default: link)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
-            sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000
+            with dualpi2, 127 with sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
         change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
             what waits and made anew. (one of keep, replace; default: keep)
@@ -148,8 +149,8 @@ class Codel(Table):
         ce_threshold: Mark every ECN-capable packet with a longer queueing delay, also with `ecn = false`. (duration;
             default: absent: off; at least 0)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
-            sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000
+            with dualpi2, 127 with sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
         change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
             what waits and made anew. (one of keep, replace; default: keep)
@@ -186,8 +187,8 @@ class ConstantProbability(Table):
             use it only where credits are rate-limited (draft-briscoe-conex-re-ecn-tcp-04 section 5.3). (one of drop,
             mark, mark-everything, mark-re-ecn; default: mark-everything)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
-            sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000
+            with dualpi2, 127 with sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
         change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
             what waits and made anew. (one of keep, replace; default: keep)
@@ -222,8 +223,8 @@ class Csfq(Table):
         q_min: Queue length below which no packet is dropped at random. (packets; default: 0 packets; at least 0)
         form: Form of the algorithm: the authors' ns-2 program, or the paper. (one of ns2, paper; default: ns2)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
-            sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000
+            with dualpi2, 127 with sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
         change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
             what waits and made anew. (one of keep, replace; default: keep)
@@ -255,8 +256,8 @@ class DropPreference(Table):
         step: Queue length per preference: packets of preference k (1 to 4) are dropped once the queue reaches k times
             this. (packets; default: 10 packets; more than 0)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
-            sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000
+            with dualpi2, 127 with sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
         change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
             what waits and made anew. (one of keep, replace; default: keep)
@@ -280,8 +281,8 @@ class Droptail(Table):
 
     Attributes:
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
-            sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000
+            with dualpi2, 127 with sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
         change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
             what waits and made anew. (one of keep, replace; default: keep)
@@ -289,6 +290,78 @@ class Droptail(Table):
 
     KIND: ClassVar[str | None] = "droptail"
 
+    limit: Quantity | None = None
+    scheduler: Table | Mapping[str, Any] | None = None
+    change: Literal["keep", "replace"] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dualpi2(Table):
+    """Dual-queue coupled AQM of L4S (DualPI2).
+
+    Packets with ECT(1) or CE wait in an L queue, all others in a C queue. A PI controller of the longer delay sets a
+    base probability p'. The C queue drops or marks with p'^2. The L queue marks with k p', or by its own delay
+    threshold. The L queue is served first, up to the share of the C queue.
+
+    Source: RFC 9332.
+
+    Attributes:
+        form: The document whose details and defaults apply. (one of rfc9332, linux; default: rfc9332)
+        target: Queueing delay at which p' is constant. (duration; default: 15 ms; more than 0)
+        rtt_max: Largest round-trip time for which the gains are stable. (duration; default: 100 ms; more than 0)
+        period: Time between two updates of p'. (duration; default: absent: min(target, rtt_max / 3); 16 ms in form
+            linux; at least 0.000001)
+        alpha: Integral gain, in Hz. (number; default: absent: 0.1 period / rtt_max^2; 41/256 in form linux; at least
+            0)
+        beta: Proportional gain, in Hz. (number; default: absent: 0.3 / rtt_max; 819/256 in form linux; at least 0)
+        coupling: Coupling factor k: the L queue marks with k p'. (number; default: 2; at least 1)
+        native: How the L queue marks by its own delay. (one of ramp, step; default: absent: ramp; step in form linux)
+        min_threshold: Delay in the L queue at which the ramp starts. (duration; default: 800 us; at least 0)
+        range: Length of the ramp: above `min_threshold + range` all packets are marked. (duration; default: 400 us;
+            more than 0)
+        step: Delay in the L queue above which the step marks. (duration; default: 1 ms; at least 0)
+        min_packets: The L queue marks by its own delay only if more packets than this are in it, with the leaving
+            one. (whole number; default: absent: 1; 0 in form linux; at least 0)
+        turn: Which queue is served next. (one of wrr, time-shifted-fifo; default: wrr)
+        classic_share: Share of the bytes that the C queue gets when both have packets. (number; default: absent:
+            1/16; 0.1 in form linux; at least 0, at most 1)
+        time_shift: Head start of the L queue with `turn = "time-shifted-fifo"`. (duration; default: 50 ms; at least
+            0)
+        drop_overload: In overload (k p' at 1) the L queue drops with p'^2. If false, p' is at most 1/k, and only a
+            full buffer drops. (flag; default: true)
+        drop_early: Signal at arrival instead of departure. (flag; default: false)
+        buffer: The buffer in time at the link's rate at the start. (duration; default: absent: 250 ms; none in form
+            linux; more than 0)
+        max_packet: The largest packet. (bytes; default: 1514 B; at least 1, at most 65535)
+        limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000
+            with dualpi2, 127 with sfq; more than 0)
+        scheduler: Who goes next. (scheduler table; default: absent: fifo)
+        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
+            what waits and made anew. (one of keep, replace; default: keep)
+    """
+
+    KIND: ClassVar[str | None] = "dualpi2"
+
+    form: Literal["rfc9332", "linux"] | None = None
+    target: Quantity | None = None
+    rtt_max: Quantity | None = None
+    period: Quantity | None = None
+    alpha: Number | None = None
+    beta: Number | None = None
+    coupling: Number | None = None
+    native: Literal["ramp", "step"] | None = None
+    min_threshold: Quantity | None = None
+    range: Quantity | None = None
+    step: Quantity | None = None
+    min_packets: int | Mapping[str, Any] | None = None
+    turn: Literal["wrr", "time-shifted-fifo"] | None = None
+    classic_share: Number | None = None
+    time_shift: Quantity | None = None
+    drop_overload: bool | None = None
+    drop_early: bool | None = None
+    buffer: Quantity | None = None
+    max_packet: Quantity | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
     change: Literal["keep", "replace"] | None = None
@@ -320,8 +393,8 @@ class FqCodel(Table):
         memory_limit: Maximum backlog of all queues in bytes, in addition to the limit. (bytes; default: absent: off;
             at least 1)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
-            sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000
+            with dualpi2, 127 with sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
         change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
             what waits and made anew. (one of keep, replace; default: keep)
@@ -368,8 +441,8 @@ class LoadBased(Table):
         capacity: Rate that corresponds to a load of 1. (rate; default: absent: the link's rate at the start; more
             than 0)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
-            sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000
+            with dualpi2, 127 with sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
         change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
             what waits and made anew. (one of keep, replace; default: keep)
@@ -418,8 +491,8 @@ class Pie(Table):
             from 8.5. (flag; default: false)
         cap: Limit an update to 0.02 once the probability is at least 0.1. (flag; default: false)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
-            sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000
+            with dualpi2, 127 with sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
         change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
             what waits and made anew. (one of keep, replace; default: keep)
@@ -508,8 +581,8 @@ class Red(Table):
         capacity: Assumed link capacity, for idle times and the automatic weight. (rate; default: absent: the link's
             rate at the start; more than 0)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
-            sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000
+            with dualpi2, 127 with sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
         change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
             what waits and made anew. (one of keep, replace; default: keep)
@@ -570,8 +643,8 @@ class Rem(Table):
             mark, mark-everything, mark-re-ecn; default: mark-everything)
         capacity: Assumed link capacity. (rate; default: absent: the link's rate at the start; more than 0)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
-            sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000
+            with dualpi2, 127 with sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
         change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
             what waits and made anew. (one of keep, replace; default: keep)
@@ -616,8 +689,8 @@ class VirtualQueue(Table):
             mark, mark-everything, mark-re-ecn; default: mark-everything)
         capacity: Rate that rate_factor multiplies. (rate; default: absent: the link's rate at the start; more than 0)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
-            sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000
+            with dualpi2, 127 with sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
         change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
             what waits and made anew. (one of keep, replace; default: keep)
