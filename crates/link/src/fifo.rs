@@ -51,7 +51,7 @@ impl Fifo {
     }
 
     /// Asks the rule at `now`, where the transmitter is free at `free`.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn ask(&mut self, packet: &mut Packet, free: Time, now: Time, window: &Window) -> Verdict {
         self.advance(now, free, window);
         let full = free > now && self.gate.is_full(packet.size);
@@ -119,7 +119,7 @@ impl Fifo {
 
     /// Ticks the rule's clock up to `now`, each time with the backlog at that time. Forgets packets whose
     /// transmission has begun. The transmitter is free at `free`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn advance(&mut self, now: Time, free: Time, window: &Window) {
         if self.gate.rule.next_tick() <= now {
             self.tick(now, free, window);

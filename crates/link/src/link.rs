@@ -250,15 +250,17 @@ impl Link {
     /// was done, and the packet is to be offered.
     #[inline(always)]
     pub fn pass(&mut self, packet: &Packet, now: Time, account: Account) -> Option<Time> {
-        let free = self.wire.free_at.ceil();
-        match &mut self.queue {
-            Queue::Open => {}
-            Queue::Fifo(q) if q.plain => {
-                if free > now && !q.enters(packet.size, free, now, account.window) {
-                    return None;
-                }
-            }
+        let fifo = match &mut self.queue {
+            Queue::Open => None,
+            Queue::Fifo(q) if q.plain => Some(q),
             _ => return None,
+        };
+        let free = self.wire.free_at.ceil();
+        if let Some(q) = fifo
+            && free > now
+            && !q.enters(packet.size, free, now, account.window)
+        {
+            return None;
         }
         account.side.all_offered += 1;
         self.wire.counters.arrived_bytes += u64::from(packet.size);
