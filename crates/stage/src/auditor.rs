@@ -586,26 +586,28 @@ impl Auditor {
             return Verdict::Pass;
         }
         let Some(said) = self.read(packet) else { return Verdict::Pass };
-        let params = self.params;
-        self.flows.forget(now);
-        let known = self.flows.get(flow).is_some();
+        let params = &self.params;
+        let known = self.flows.find(flow, now);
         // 11 with RE = 0 of an unknown flow is a marked packet of RFC 3168.
         let declares = said.loss + said.ecn + said.credit > 0.0;
-        if !known && !params.apart && declares && said.mark > 0.0 {
+        if known.is_none() && !params.apart && declares && said.mark > 0.0 {
             return Verdict::Pass;
         }
-        let alone = known || declares || !params.together;
+        let alone = known.is_some() || declares || !params.together;
         let (counts, mut fresh) = (&mut self.counts, false);
-        let account = self.flows.of(if alone { flow } else { STRANGERS }, now, || {
-            fresh = true;
-            Account::default()
-        });
+        let account = match known {
+            Some(place) => self.flows.at(place, now),
+            None => self.flows.of(if alone { flow } else { STRANGERS }, now, || {
+                fresh = true;
+                Account::default()
+            }),
+        };
         counts.seen_flows += u64::from(fresh);
         counts.arrived += 1;
         let mut met = Met { loss: 0.0, mark: if params.audit.ecn { said.mark } else { 0.0 } };
         let mut late = 0.0;
         if params.audit.loss && alone && !packet.is_datagram() {
-            (met.loss, late) = lost(account, packet, seq, now, &params);
+            (met.loss, late) = lost(account, packet, seq, now, params);
         }
         account.add(said, met, now, params.delay);
         counts.declared.loss += said.loss;
@@ -620,7 +622,7 @@ impl Auditor {
         }
         counts.balance = account.balance(params.apart);
         counts.least = counts.least.min(counts.balance);
-        let probability = account.probability(said, &params);
+        let probability = account.probability(said, params);
         let picked = probability >= 1.0 || probability > 0.0 && draws.open01() < probability;
         if picked {
             counts.sanctioned += 1;

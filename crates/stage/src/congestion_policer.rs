@@ -337,18 +337,18 @@ impl CongestionPolicer {
         }
         let codepoint = packet.codepoint();
         let Some(cost) = self.cost(packet, codepoint) else { return Pass::On };
-        let params = self.params;
+        let params = &self.params;
         self.arrived += 1;
-        self.bucket.level = self.bucket.at(now, &params);
+        self.bucket.level = self.bucket.at(now, params);
         self.bucket.last = now;
         if params.charge == Charge::Arrival && cost > 0.0 {
-            self.bucket.take(cost, &params);
+            self.bucket.take(cost, params);
         }
         let probability = params.harshness.probability(self.bucket.level, params.depth);
         let picked = probability >= 1.0 || probability > 0.0 && draws.open01() < probability;
         if !picked {
             if params.charge == Charge::Pass && cost > 0.0 {
-                self.bucket.take(cost, &params);
+                self.bucket.take(cost, params);
             }
             return Pass::On;
         }

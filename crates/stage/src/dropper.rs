@@ -207,18 +207,20 @@ impl Dropper {
         let codepoint = packet.codepoint();
         let Some(worth) = codepoint.worth() else { return false };
         let params = self.params;
-        self.flows.forget(now);
-        let known = self.flows.get(flow).is_some();
+        let known = self.flows.find(flow, now);
         // 11 with RE = 0 of an unknown flow is a marked packet of RFC 3168.
-        if !known && codepoint == Codepoint::Cancelled {
+        if known.is_none() && codepoint == Codepoint::Cancelled {
             return false;
         }
-        let alone = known || worth > 0 || !params.together;
+        let alone = known.is_some() || worth > 0 || !params.together;
         let (counts, mut fresh) = (&mut self.counts, false);
-        let account = self.flows.of(if alone { flow } else { STRANGERS }, now, || {
-            fresh = true;
-            Account::default()
-        });
+        let account = match known {
+            Some(place) => self.flows.at(place, now),
+            None => self.flows.of(if alone { flow } else { STRANGERS }, now, || {
+                fresh = true;
+                Account::default()
+            }),
+        };
         counts.seen_flows += u64::from(fresh);
         counts.arrived += 1;
         let amount = match params.unit {

@@ -42,17 +42,29 @@ impl<T> Kept<T> {
 
     /// The state of `key`, of whom a packet comes at `now`; `fresh` makes it where there is none, or none any more.
     pub fn of(&mut self, key: u64, now: Time, fresh: impl FnOnce() -> T) -> &mut T {
-        self.forget(now);
-        let place = match self.places.get(&key) {
-            Some(&place) => {
-                self.unlink(place);
-                self.entries[place as usize].last = now;
-                place
+        match self.find(key, now) {
+            Some(place) => self.at(place, now),
+            None => {
+                let place = self.add(Entry { key, last: now, before: NONE, after: NONE, state: fresh() });
+                self.link(place);
+                &mut self.entries[place as usize].state
             }
-            None => self.add(Entry { key, last: now, before: NONE, after: NONE, state: fresh() }),
-        };
+        }
+    }
+
+    /// Where the state of `key` is at `now`, until the next change.
+    pub fn find(&mut self, key: u64, now: Time) -> Option<u32> {
+        self.forget(now);
+        self.places.get(&key).copied()
+    }
+
+    /// The state at a place that was found, of whose owner a packet comes at `now`.
+    pub fn at(&mut self, place: u32, now: Time) -> &mut T {
+        self.unlink(place);
         self.link(place);
-        &mut self.entries[place as usize].state
+        let entry = &mut self.entries[place as usize];
+        entry.last = now;
+        &mut entry.state
     }
 
     /// The state of `key` as it is, without a packet.
