@@ -64,7 +64,7 @@ pub fn nested() -> Vec<&'static Nested> {
     found
 }
 
-/// What is wrong with several parameters of a mechanism together.
+/// Errors in the combination of a mechanism's parameters.
 pub fn check(mechanism: &Mechanism, values: &Values) -> Vec<Problem> {
     match mechanism.room {
         Room::Queue | Room::Scheduler => evenflow_queue::check(mechanism.kind, values),
@@ -105,7 +105,7 @@ pub(crate) fn fifo() -> &'static Mechanism {
     &evenflow_queue::fifo::TABLE
 }
 
-/// What a mechanism of a room is called in a message.
+/// The noun for a mechanism of a room in messages.
 pub(crate) fn noun(room: Room) -> &'static str {
     match room {
         Room::Queue => "queue kind",
@@ -157,7 +157,7 @@ pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// What answers a name that is no mistake: that it is not built, and what comes nearest.
+/// The answer to the name of a planned mechanism, with the nearest existing one.
 pub fn not_built(room: Room, name: &str) -> Option<String> {
     let plain = name.to_lowercase().replace('_', "-");
     let (known, near) = announced(room).iter().find(|(known, _)| *known == plain)?;

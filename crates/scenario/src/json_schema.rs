@@ -90,7 +90,8 @@ fn section(section: &Section, mechanism: Option<&Mechanism>) -> Map<String, Json
     }
     if let Some(mechanism) = mechanism {
         add_all(mechanism.params, mechanism.traits.changes, &mut properties, &mut required);
-        // What names the alternative must be there, or every alternative would fit; a queue may leave it out.
+        // The key that names the alternative is required, or every alternative would match; a queue may omit
+        // it.
         if section.keys.iter().any(|key| key.name == "kind" && key.default == Fallback::Required) {
             required.push("kind");
         }

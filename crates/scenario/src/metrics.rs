@@ -45,9 +45,10 @@ macro_rules! metrics {
 }
 
 metrics! {
-    /// What was simulated.
+    /// Hash of the scenario.
     "scenario_hash": "", RUN, "SHA-256 of the canonical scenario, 16 digits";
-    /// What was measured: equal for equal (scenario, seed), on any machine and with any number of threads.
+    /// Hash of the measurements: equal for equal (scenario, seed), on any machine and with any number of
+    /// threads.
     "record_hash": "", RUN,
         "SHA-256 of the record and its series, 16 digits; without scenario_hash, events, \
          record_version and provenance";
@@ -85,7 +86,7 @@ metrics! {
     "groups.G.flows_throughput_bps": "bit/s", WINDOW, "8 * bytes of a flow at the end of the path / W";
     /// Data packets sent, repeated ones included.
     "groups.G.sent_packets": "packets", WINDOW;
-    /// Data packets sent again.
+    /// Retransmitted data packets.
     "groups.G.retransmits": "packets", WINDOW;
     /// Data packets of the group dropped anywhere.
     "groups.G.losses": "packets", WINDOW;
@@ -102,7 +103,7 @@ metrics! {
     "groups.G.window_at_floor": "1", WINDOW, "share of time, mean over the group's TCP flows";
     /// TCP flows that gave up.
     "groups.G.flows_dead": "1", RUN;
-    /// What its senders counted of themselves; only of groups with TCP.
+    /// Counters of the group's TCP senders, for groups with TCP.
     "groups.G.senders": "", WINDOW, "sums over the group's TCP senders" => 2;
     /// Windows reduced after a loss that ACKs or probes showed.
     "groups.G.senders.reductions.loss": "1", WINDOW => 2;
@@ -122,12 +123,11 @@ metrics! {
     "groups.G.senders.limited_s.receive": "s", WINDOW, "sum over connections" => 2;
     /// Time in which there was nothing to send, or no room in the send buffer.
     "groups.G.senders.limited_s.application": "s", WINDOW, "sum over connections" => 2;
-    /// What they were told of congestion and what they reported; only of groups with a line conex. reports =
-    /// told.loss + told.mark - told.needless - owed - dropped over a whole run, for honest senders, and each
-    /// run checks it of each sender; with lost_reports = "repeated", reports on lost packets are made again and
-    /// come on top.
+    /// Congestion signals received and reports sent, for groups with conex. For honest senders and a whole
+    /// run, reports = told.loss + told.mark - told.needless - owed - dropped. Each run checks this for each
+    /// sender. With lost_reports = "repeated", repeated reports are added.
     "groups.G.conex": "", WINDOW, "sums over the group's ConEx senders" => 2;
-    /// What owed and dropped count: packets or bytes.
+    /// Unit of owed and dropped: packets or bytes.
     "groups.G.conex.unit": "", RUN => 2;
     /// Data packets sent that report a loss.
     "groups.G.conex.reports.loss.packets": "packets", WINDOW => 2;
@@ -141,7 +141,7 @@ metrics! {
     "groups.G.conex.reports.credit.packets": "packets", WINDOW => 2;
     /// Their bytes on the wire.
     "groups.G.conex.reports.credit.bytes": "B", WINDOW => 2;
-    /// Packets sent again: lost, as far as the senders know.
+    /// Retransmitted packets: losses as the senders know them.
     "groups.G.conex.told.loss.packets": "packets", WINDOW => 2;
     /// Their bytes on the wire.
     "groups.G.conex.told.loss.bytes": "B", WINDOW => 2;
@@ -149,7 +149,7 @@ metrics! {
     "groups.G.conex.told.mark.packets": "packets", WINDOW => 2;
     /// The bytes on the wire of so many marked packets.
     "groups.G.conex.told.mark.bytes": "B", WINDOW => 2;
-    /// Packets sent again in vain, where undo_spurious takes them back.
+    /// Spurious retransmissions, with undo_spurious.
     "groups.G.conex.told.needless.packets": "packets", WINDOW => 2;
     /// Their bytes on the wire.
     "groups.G.conex.told.needless.bytes": "B", WINDOW => 2;
@@ -174,7 +174,7 @@ metrics! {
     "groups.G.conex.users_congestion_packets": "packets", WINDOW => 2;
     /// Their bytes on the wire, by user.
     "groups.G.conex.users_congestion_bytes": "B", WINDOW => 2;
-    /// What became of what applications ask for and wait for; only of traffic that opens its flows on the way.
+    /// Transfers of applications, for traffic that opens flows during the run.
     "groups.G.transfers": "", WINDOW => 2;
     /// Transfers started.
     "groups.G.transfers.started": "1", WINDOW => 2;
@@ -230,7 +230,7 @@ metrics! {
     "groups.G.transfers.users_bytes": "B", WINDOW => 2;
     /// Time that completed transfers took in all, by user.
     "groups.G.transfers.users_completion_s": "s", WINDOW, "sum over completed transfers" => 2;
-    /// What users of traffic that plays video have seen; only of such groups.
+    /// Measurements of viewers, for groups that play video.
     "groups.G.video": "", WINDOW => 2;
     /// Videos asked for.
     "groups.G.video.asked": "1", WINDOW => 2;
@@ -265,7 +265,7 @@ metrics! {
     "groups.G.video.users_started": "1", WINDOW => 2;
     /// Videos shown to their end, by user.
     "groups.G.video.users_finished": "1", WINDOW => 2;
-    /// When the last video that was shown to its end was, by user; null where none was.
+    /// Time at which the last complete video ended, by user; null without any.
     "groups.G.video.users_finished_s": "s", WINDOW => 2;
     /// Videos given up or lost, by user.
     "groups.G.video.users_left": "1", WINDOW => 2;
@@ -279,7 +279,7 @@ metrics! {
     "groups.G.video.users_played_s": "s", WINDOW => 2;
     /// Time in which it stood still, by user.
     "groups.G.video.users_stalled_s": "s", WINDOW => 2;
-    /// Time in which he waited for a start, by user.
+    /// Time waited for a start, by user.
     "groups.G.video.users_waited_s": "s", WINDOW => 2;
     /// Bitrate of what was asked for, by user; null where nothing was.
     "groups.G.video.users_bitrate_bps": "bit/s", WINDOW, "as bitrate_bps" => 2;
@@ -310,8 +310,8 @@ metrics! {
     "groups.G.video.users_asked_s": "s", WINDOW => 2;
     /// Falls of their slow-start thresholds, by user.
     "groups.G.video.users_threshold_falls": "1", WINDOW, "sum over the servers of a user's video" => 2;
-    /// Falls of the threshold as Linux's tcp_probe logs it, by user: at least three quarters of the window,
-    /// with each segment received that finds another window than the last one logged.
+    /// Decreases of the threshold as Linux's tcp_probe logs it, by user. The logged threshold is at least 75
+    /// % of the window. A segment is logged when the window has changed.
     "groups.G.video.users_probed_threshold_falls": "1", WINDOW, "the same" => 2;
     /// Times when a server went on after it had been idle for longer than its timeout, by user.
     "groups.G.video.users_idle_periods": "1", WINDOW, "the same" => 2;
@@ -331,7 +331,7 @@ metrics! {
     "stages.S.marks.REASON": "packets", WINDOW, "sum over copies";
     /// The same for packets that cross it backward, of kinds that act on them.
     "stages.S.reverse": "", WINDOW, "as stages.S: passed_packets, passed_bytes, drops, marks" => 2;
-    /// Packets of its own that it has sent, of kinds that do.
+    /// Packets that the stage created and sent, for kinds that do.
     "stages.S.sent_packets": "packets", WINDOW, "sum over copies" => 2;
     /// Bytes of those.
     "stages.S.sent_bytes": "B", WINDOW, "sum over copies" => 2;
@@ -383,7 +383,7 @@ metrics! {
     /// The same of the leaves of users or flows, a list each: groups in the order of their names, their users,
     /// their flows.
     "links.L.queue.leaves.OBSERVABLE": "as declared", WINDOW, "as links.L.queue.classes";
-    /// What `sfq` and `fq-codel` can observe.
+    /// Observables of `sfq` and `fq-codel`.
     "links.L.queue.OBSERVABLE": "as declared", WINDOW,
         "counters: sum over copies; others: value at the end, mean over copies";
     /// The same fields for the direction against the path.

@@ -25,7 +25,7 @@ pub struct Scenario {
     pub arrivals: Vec<Arrivals>,
     /// Groups by name.
     pub groups: Vec<Group>,
-    /// What is recorded beside the counters.
+    /// Records other than counters.
     pub record: Record,
     /// Canonical JSON: SI units, defaults explicit, keys sorted, without title and `[sweep]`.
     pub canonical: String,
@@ -63,7 +63,7 @@ pub enum Per {
     Flow,
     /// One for each group.
     Group,
-    /// One for every so many users of a group.
+    /// One for each such number of users of a group.
     Users(u32),
 }
 
@@ -80,12 +80,12 @@ pub struct Link {
     pub reverse: Option<Direction>,
     /// How its delay varies.
     pub jitter: Option<Jitter>,
-    /// What it loses on the way.
+    /// Its losses.
     pub loss: Option<Loss>,
 }
 
 impl Link {
-    /// By what its scheduler tells its queues apart, on the way forward.
+    /// The key that its scheduler sorts packets by, in the forward direction.
     pub fn scheduler_per(&self) -> SchedulerPer {
         self.forward.queue.as_ref().map_or(SchedulerPer::Class, |queue| queue.scheduler_per)
     }
@@ -125,7 +125,7 @@ words! {
     pub enum Change {
         /// It goes on.
         Keep = "keep",
-        /// It is deleted with its packets, and made anew.
+        /// The scheduler is deleted with its packets and recreated.
         Replace = "replace",
     }
 }
@@ -163,7 +163,7 @@ pub struct Loss {
     pub until: Option<Duration>,
     /// Its directions.
     pub ways: Directions,
-    /// What is lost is sent again: how often at most, and how much later each time.
+    /// Retransmissions on the link: their maximum number, and the delay of each.
     pub again: Option<(u32, Duration)>,
 }
 
@@ -198,7 +198,7 @@ pub struct Queue {
     pub scheduler: Option<Spec>,
     /// By what the scheduler tells its queues apart.
     pub scheduler_per: SchedulerPer,
-    /// What it is from later instants on: limit and scheduler.
+    /// Later values: limit and scheduler.
     pub changes: Vec<(Time, Queue)>,
     /// The effect of a change.
     pub change: Change,
@@ -230,7 +230,7 @@ pub struct Stage {
     pub name: String,
     /// Its copies.
     pub per: Per,
-    /// What it is.
+    /// Its kind and parameters.
     pub spec: Spec,
     /// Index of the stage that it talks to.
     pub peer: Option<usize>,
@@ -257,7 +257,7 @@ pub enum Component {
 /// One step of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
-    /// What stands there.
+    /// The component.
     pub component: Component,
     /// Whether data crosses it against its direction (`-NAME`).
     pub against: bool,
@@ -274,7 +274,7 @@ pub struct Arrivals {
     pub start: Duration,
     /// When it ends, and whether its flows are reset then.
     pub ending: Option<(Duration, bool)>,
-    /// Who gets the arrivals; the shares add up to 1.
+    /// Receivers of the arrivals; the shares add up to 1.
     pub shares: Vec<Share>,
 }
 
@@ -298,7 +298,7 @@ pub struct Group {
     pub users: u32,
     /// Components in the order data meets them.
     pub path: Vec<Hop>,
-    /// What each user sends.
+    /// Traffic of each user.
     pub traffic: Vec<Traffic>,
     /// Random time a host spends on each data packet before sending it.
     pub processing: Option<Value>,
@@ -309,12 +309,12 @@ pub struct Group {
 /// One kind of traffic of a user.
 #[derive(Clone, Debug)]
 pub struct Traffic {
-    /// What it is.
+    /// Its kind and parameters.
     pub spec: Spec,
     /// Index into [`Scenario::classes`].
     pub class: u8,
-    /// It lasts for the whole run, and its connections are those of an application all the same: something on the path reads or
-    /// writes receive windows.
+    /// It lasts for the whole run, but needs an application's connections, because a component on the path
+    /// reads or writes receive windows.
     pub talks: bool,
     /// Its transport; `None` for datagrams.
     pub tcp: Option<Tcp>,
@@ -353,12 +353,12 @@ pub struct Traced {
     pub group: usize,
     /// Which of its users.
     pub users: Copies,
-    /// Which of their flows; `None`: all, those that are opened on the way included.
+    /// Its flows; `None`: all, including those opened during the run.
     pub flows: Option<Copies>,
 }
 
 words! {
-    /// What a histogram counts.
+    /// The counted quantity of a histogram.
     pub enum Histogram {
         /// `links.L.queue.packets`: share of time at each queue length.
         Packets = "packets",
@@ -388,7 +388,7 @@ words! {
 pub struct Series {
     /// Its one spelling, `[*]` for all copies not yet expanded.
     pub of: String,
-    /// What it observes.
+    /// Its target.
     pub target: Target,
     /// How often.
     pub every: Every,
@@ -428,7 +428,7 @@ pub enum Node {
     Leaves(Copies),
 }
 
-/// What a series observes.
+/// The target of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// `links.L.queue.packets`, … : an observable of a queue.

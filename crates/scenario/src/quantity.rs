@@ -1,7 +1,7 @@
-//! Quantities: a number and a unit, or a law by which one is drawn.
+//! Quantities: a number with a unit, or a distribution.
 //!
-//! Decimal units are applied to the text, before it becomes a number, so that `"5 ms"` and `"0.005 s"` are the same
-//! number to the last bit, and scenarios that mean the same have the same hash.
+//! Decimal units shift the decimal point in the text. `"5 ms"` and `"0.005 s"` are then the same number to
+//! the last bit, and equal scenarios have equal hashes.
 
 use std::mem::discriminant;
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::errors::{Errors, join, nearest, quoted, shown, suggestion};
 
-/// What a unit measures.
+/// Dimension of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dimension {
     Rate,
@@ -94,7 +94,7 @@ const UNITS: &[Unit] = &[
     Unit("packets/s", Dimension::PacketRate, 0, 1.0),
 ];
 
-/// What people write elsewhere, and what to write here.
+/// Spellings from other programs, and the right ones.
 const HABITS: &[(&str, &str)] = &[
     ("bps", "\"bit/s\""),
     ("kbps", "\"kbit/s\""),
@@ -224,7 +224,7 @@ fn not_a_number(text: &str) -> Option<String> {
     }
 }
 
-/// What a parameter of type `ty` needs, with an article.
+/// The quantity that type `ty` needs, with an article.
 fn needed(ty: Type) -> &'static str {
     match ty {
         Type::Rate => Dimension::Rate.facts().0,
@@ -273,7 +273,7 @@ pub(crate) fn single(json: &Json, ty: Type, range: &Range) -> Result<Value, Stri
     let value = match json {
         Json::String(text) if ty == Type::Number => {
             return Err(not_a_number(text)
-                .unwrap_or_else(|| format!("a pure number is needed, not {}", quoted(text))));
+                .unwrap_or_else(|| format!("a number without a unit is needed, not {}", quoted(text))));
         }
         Json::Number(n) if ty == Type::Number => match n.as_f64().filter(|x| x.is_finite()) {
             Some(x) => Value::Number(x + 0.0),
@@ -288,8 +288,8 @@ pub(crate) fn single(json: &Json, ty: Type, range: &Range) -> Result<Value, Stri
     };
     match value.number() {
         Some(0.0) if ty == Type::Rate && range.min >= 1.0 => Err(format!(
-            "a rate of {} would keep the packet that is being sent for ever; for an outage write the link's loss = \
-             {{ probability = 1, from = …, until = … }}",
+            "a rate of {} would never finish the packet in transmission; for an outage write the link's loss \
+             = {{ probability = 1, from = …, until = … }}",
             shown(json)
         )),
         Some(x) if !range.holds(x) => {
@@ -339,10 +339,11 @@ fn law(table: &Map<String, Json>, ty: Type, range: &Range, path: &str, errors: &
         }
         let message = match (key.as_str(), nearest(key, &["steps"])) {
             ("steps", _) => {
-                "does not change on the way; only a link's rate and values of its queue may have steps".into()
+                "cannot change during the run; only a link's rate and values of its queue may have steps"
+                    .into()
             }
             (_, Some(near)) if nearest(key, &LAWS).is_none() => {
-                format!("unknown law {}; did you mean \"{near}\"?", quoted(key))
+                format!("unknown distribution {}; did you mean \"{near}\"?", quoted(key))
             }
             _ => format!("unknown law {}{}", quoted(key), suggestion(key, LAWS)),
         };
@@ -352,11 +353,15 @@ fn law(table: &Map<String, Json>, ty: Type, range: &Range, path: &str, errors: &
     let (key, json) = match (given.next(), given.next()) {
         (Some(one), None) if table.len() == 1 => one,
         (Some(_), Some(_)) => {
-            errors.push(path, "give one law, not several");
+            errors.push(path, "give one distribution, not several");
             return None;
         }
         (None, _) if table.is_empty() => {
-            errors.push(path, "an empty table; write a quantity, or a law such as { uniform = [a, b] }");
+            errors.push(
+                path,
+                "an empty table; write a quantity, or a distribution such as { uniform = [a, \
+                               b] }",
+            );
             return None;
         }
         _ => return None,
@@ -383,7 +388,7 @@ fn law(table: &Map<String, Json>, ty: Type, range: &Range, path: &str, errors: &
     };
     if key == "values" {
         if list.is_empty() {
-            errors.push(path, "an empty list has nothing to deal");
+            errors.push(path, "must have at least one value");
             return None;
         }
         let values: Vec<_> = list
@@ -447,8 +452,8 @@ fn shaped(
     };
     let shape = match single(shape, Type::Number, &Range::ANY).map(|v| v.number().unwrap_or(0.0)) {
         Ok(x) if key == "pareto" && x <= 1.0 => Err(format!(
-            "a Pareto law of shape {x} has no mean: the shape must be more than 1; for heavier tails write lognormal with a \
-             large sigma"
+            "a Pareto distribution of shape {x} has no mean: the shape must be more than 1; for heavier \
+             tails write lognormal with a large sigma"
         )),
         Ok(x) if !bounds.holds(x) => Err(format!("must be {}, not {x}", bounds.words())),
         other => other,

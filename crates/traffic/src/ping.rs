@@ -128,16 +128,16 @@ params! {
     /// Its parameters.
     #[derive(Clone, Debug)]
     pub struct Given {
-        /// How it ends: it still waits for replies that are under way, or it gives them up.
+        /// End of the traffic. `close`: wait for outstanding replies. `abort`: give them up.
         end: Option<Leaving> = Common::end.param => source: Common::end.param.source;
         /// Time between two requests, drawn for each.
         interval: Value = Duration, Text("1 s"), Range::POSITIVE => source: "ping(8), option -i";
-        /// Size of request and reply on the wire, 28 B of header included; drawn for each request.
+        /// Size of request and reply on the wire with 28 B of headers, drawn for each request.
         packet: Value = Bytes, Text("84 B"), Range::PACKET_SIZE
             => source: "ping(8), option -s: 56 B, and 28 B of headers";
         /// See [`Common`].
         start: Value = Common::start.param;
-        /// A request without a reply for so long has failed.
+        /// Time after which a request without a reply has failed.
         timeout: Duration = Duration, Text("10 s"), Range::POSITIVE => source: "ping.c of iputils: MAXWAIT";
         /// See [`Common`].
         until: Option<Value> = Common::until.param;
@@ -154,8 +154,8 @@ pub static TABLE: Mechanism = Mechanism {
 kind = "ping"
 interval = "1 s"
 packet = "84 B""#,
-    doc: "An echo request each so often, forward along the path, and its reply: the latency of the path under load. Each echo is a \
-          transfer that lasts a round trip.",
+    doc: "Sends echo requests along the path and receives their replies, to measure latency under load. Each \
+          echo is a transfer that lasts a round trip.",
     source: "RFC 792 (echo); defaults: ping of iputils",
     params: Given::PARAMS,
     observables: &[],

@@ -17,8 +17,8 @@ use crate::sections::Key;
 /// A table of a scenario file.
 pub type Table = Map<String, Json>;
 
-/// Decodes the parameters of `mechanism` from `table`: every one that is given or has a default. Keys in `also` belong
-/// to somebody else. Adds all errors.
+/// Decodes the parameters of `mechanism` from `table`: all that are given or have a default. `also` has keys
+/// of other tables. Adds all errors.
 pub fn decode_table(
     table: &Table,
     mechanism: &Mechanism,
@@ -63,7 +63,7 @@ pub(crate) fn required(ty: Type) -> String {
     }
 }
 
-/// What keys are called elsewhere, here, and what values they have here.
+/// Names of keys in other programs, their names in scenarios, and the values there.
 const OTHER_NAMES: &[(&str, &str, &str)] = &[
     ("connection", "keep_alive", "true, or false for a new connection for each request"),
     ("persistent", "keep_alive", "true, or false for a new connection for each request"),
@@ -283,7 +283,7 @@ pub(crate) fn whole(json: &Json, range: &Range, needed: &str) -> Result<f64, Str
     Ok(x)
 }
 
-/// What is wrong with the name of a link, stage, group or class.
+/// The error in the name of a link, stage, group or class.
 pub(crate) fn name_problem(name: &str) -> Option<String> {
     let inner = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
     if name.chars().all(inner) && name.starts_with(|c: char| c != '-') {
@@ -392,7 +392,7 @@ pub(crate) fn partly(
     let mut values = decode_table(table, mechanism, also, path, errors);
     let sound = errors.len() == before;
     let check = if sound { catalogue::check } else { catalogue::check_partly };
-    // What is given and could not be decoded has its error, and is not missing.
+    // A value that could not be decoded has an error already, and is not missing.
     let told = |name: &str| !sound && table.contains_key(name) && values.get(name).is_none();
     for (name, message) in together(mechanism, &values, check).into_iter().filter(|(name, _)| !told(name)) {
         errors.push(join(path, name), message);
@@ -412,8 +412,7 @@ pub(crate) fn unread(table: &Table, mechanism: &'static Mechanism, values: &Valu
     names.filter(|name| values.get(name).is_none()).collect()
 }
 
-/// What is wrong with several parameters together. Random ones are judged at their extremes, dealt ones as they are
-/// dealt to the copies.
+/// Errors in the combination of parameters. Random values are checked at their extremes, dealt ones by copy.
 fn together(
     mechanism: &Mechanism,
     values: &Values,
@@ -453,7 +452,7 @@ fn out_of_range(mechanism: &Mechanism, values: &Values) -> Vec<Problem> {
             problems.push((
                 param.name,
                 format!(
-                    "may be drawn as {}, and must be {}; write a law with bounds, such as uniform",
+                    "may be drawn as {}, and must be {}; write a distribution with bounds, such as uniform",
                     if x == 0.0 { "0".into() } else { format!("{x:.3e}") },
                     param.range.words()
                 ),
@@ -463,7 +462,7 @@ fn out_of_range(mechanism: &Mechanism, values: &Values) -> Vec<Problem> {
     problems
 }
 
-/// How many values in a table are dealt in turn, at most; at least one.
+/// The maximum number of dealt values in a table, at least one.
 fn turns(values: &Values) -> usize {
     let of = |value: &Value| match value {
         Value::Random(Law::Dealt(list)) => list.len(),
