@@ -1,4 +1,4 @@
-//! The keys of the scenario's own tables. Mechanisms declare theirs.
+//! The keys of the scenario's own tables. Mechanisms declare their own keys.
 
 use evenflow_base::schema::Fallback::{self, Absent, Required, Text as Default};
 use evenflow_base::schema::{Counter, Mechanism, Observable, Param, Range, Room, Type};
@@ -11,7 +11,7 @@ use Shape::*;
 /// A table of the scenario file.
 #[derive(Debug)]
 pub struct Section {
-    /// Its name in documents.
+    /// Its name in the documentation.
     pub name: &'static str,
     /// A short title.
     pub title: &'static str,
@@ -156,33 +156,33 @@ macro_rules! section {
     };
 }
 
-/// Below this a packet takes longer than any run.
+/// Below this rate, a packet takes longer than any run.
 pub(crate) const LINK_RATE: Range = Range { min: 1.0, closed: true, max: f64::INFINITY };
 
-/// How many users a group may have.
+/// Number of users of a group.
 pub(crate) const USERS: Range = Range { min: 1.0, closed: true, max: 4_000_000.0 };
 
 section! {
     /// The file as a whole.
     SCENARIO, scenario = "scenario", "Scenario file",
         "A whole experiment: links, stages, groups of users, durations, records." =>
-        /// A line for people; not part of the hash.
+        /// Title for reports; not part of the hash.
         title: Text, Default("");
-        /// How long a run lasts.
+        /// Duration of a run.
         duration: Value(Type::Duration), Required, Range::POSITIVE;
-        /// Measurement happens in [warmup, duration].
+        /// Start of the measurement, which covers [warmup, duration].
         warmup: Value(Type::Duration), Default("0 s"), Range::NOT_NEGATIVE;
         /// Links by name.
         links: ByName(&LINK, None), Required;
         /// Stages by name.
         stages: ByName(&STAGE, Some(Room::Stage)), Absent("none");
-        /// Processes by which flows arrive that groups share, by name.
+        /// Arrival processes shared by groups, by name.
         arrivals: ByName(&ARRIVALS, None), Absent("none");
         /// Groups of users by name.
         groups: ByName(&GROUP, None), Required;
         /// Records other than counters.
         record: Table(&RECORD, None), Absent("counters only");
-        /// Parameters that a study varies; a single run ignores it.
+        /// Parameters that a study varies; a single run ignores them.
         sweep: Elsewhere, Absent("one point");
 }
 
@@ -190,11 +190,11 @@ section! {
     /// `[links.NAME]`.
     LINK, link = "link", "Link",
         "A full-duplex link: a queue, a transmitter and a delay in each direction." =>
-        /// Its rate.
+        /// Rate of the link.
         rate: Rate, Absent("pure delay, no queue"), LINK_RATE;
         /// Propagation delay.
         delay: Value(Type::Duration), Default("0 s"), Range::NOT_NEGATIVE;
-        /// For whom there is a copy each.
+        /// Users or flows that get a separate copy of the link.
         per: Per, Absent("one shared link");
         /// The queue: rule, limit and scheduler.
         queue: Table(&QUEUE, Some(Room::Queue)), Absent("FIFO that never drops");
@@ -220,11 +220,11 @@ section! {
          standard deviations and at zero, as in Linux's netem." =>
         /// Standard deviation of the delay; its mean is the link's delay.
         normal: Value(Type::Duration), Required, Range::NOT_NEGATIVE;
-        /// Order of packets at the far end. With `keep` a packet waits for earlier ones, as in netem with a
-        /// FIFO inside; packets in quick succession are then late. Otherwise packets may overtake, as in
-        /// plain netem.
+        /// Order of packets at the far end. `keep`: a packet waits for earlier ones, as in netem with a FIFO
+        /// inside. Packets in quick succession then have a mean delay above the link's delay. `reorder`:
+        /// packets may overtake, as in plain netem.
         order: Value(Order::TYPE), Default("keep");
-        /// In which direction of the link.
+        /// Direction of the link.
         direction: Value(Directions::TYPE), Default("forward");
 }
 
@@ -234,9 +234,9 @@ section! {
         "Loses each accepted packet with a probability, or every n-th one (`every`). A lost packet takes its \
          time on the link. It counts as dropped, with the reason `loss`, when it would have reached the far \
          end." =>
-        /// Of each packet.
+        /// Loss probability of each packet.
         probability: Value(Type::Number), Absent("if every is given"), Range::between(0.0, 1.0);
-        /// Number of packets per loss, instead of a probability: losses at equal distances.
+        /// Packets per loss, instead of a probability: every n-th packet is lost.
         every: Value(Type::Integer), Absent("if probability is given"), Range::FROM_ONE;
         /// Mean length of a loss burst in packets. The two states of the Gilbert-Elliott model lose all
         /// packets or none; the probability stays the same.
@@ -251,16 +251,16 @@ section! {
         from: Value(Type::Duration), Default("0 s"), Range::NOT_NEGATIVE;
         /// Packets accepted at this instant or later are not lost.
         until: Value(Type::Duration), Absent("the end of the run"), Range::POSITIVE;
-        /// In which direction of the link.
+        /// Direction of the link.
         direction: Value(Directions::TYPE), Default("forward");
-    counters: &[Counter { name: "loss", doc: "Lost on the link." }];
+    counters: &[Counter { name: "loss", doc: "Packets lost on the link." }];
 }
 
 section! {
     /// `reverse` of a link.
     REVERSE, reverse = "reverse", "Reverse direction of a link",
         "Absent keys have the values of the forward direction. An absent queue never drops." =>
-        /// Its rate.
+        /// Rate of the reverse direction.
         rate: Rate, Absent("as forward"), LINK_RATE;
         /// Propagation delay.
         delay: Value(Type::Duration), Absent("as forward"), Range::NOT_NEGATIVE;
@@ -275,12 +275,13 @@ section! {
          packet in transmission." =>
         /// The admission rule, whose parameters are in the same table.
         kind: Kind(Room::Queue), Absent("droptail, with a limit or a scheduler only");
-        /// How much may wait: packets, bytes, or time at line rate; shared by all classes.
+        /// Maximum backlog in packets, bytes, or time at line rate. All classes share it.
         limit: Stepped(Type::QueueLength),
             Absent("unlimited; 10240 packets with fq-codel, 10000 with dualpi2, 127 with sfq"), Range::POSITIVE;
         /// The scheduler, which selects the next packet.
         scheduler: Table(&SCHEDULER, Some(Room::Scheduler)), Absent("fifo");
-        /// Effect of a step on the scheduler: keep it, or replace it and drop its packets.
+        /// Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
+        /// packets and create a new one.
         change: Value(Change::TYPE), Default("keep");
     observables: &[
         Observable { name: "packets", unit: "packets", doc: "Waiting packets." },
@@ -293,7 +294,7 @@ section! {
     /// `scheduler` of a queue.
     SCHEDULER, scheduler = "scheduler", "Scheduler of a queue",
         "Selects the next packet." =>
-        /// Which one.
+        /// The kind of scheduler.
         kind: Kind(Room::Scheduler), Required;
 }
 
@@ -302,28 +303,28 @@ section! {
     STAGE, stage = "stage", "Stage",
         "A component on a path other than a link: a meter, an edge, a policer. Its parameters are in the \
          same table. Each kind acts in certain directions; it does not see other packets." =>
-        /// The kind of traffic.
+        /// The kind of stage.
         kind: Kind(Room::Stage), Required;
-        /// For whom there is a copy each.
+        /// Users or flows that get a separate copy of the stage.
         per: Per, Absent("one shared stage");
         /// The stage that exchanges packets with this one, such as the other end of a tunnel. It has a
         /// matching kind and the same path.
         peer: Text, Absent("none, or the stage that names this one");
-        /// The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
-        /// rate, on the same path.
+        /// The link that the stage reconfigures during the run; "-NAME" for its reverse direction. It has a
+        /// rate and is on the same path.
         controls: Text, Absent("nothing");
 }
 
 section! {
     /// `[arrivals.NAME]`.
-    ARRIVALS, arrivals = "arrivals", "Arrivals that groups share",
+    ARRIVALS, arrivals = "arrivals", "Arrivals shared by groups",
         "One process of flow arrivals. Each arrival goes to a group by its share, then to one of its users \
          at random. The traffic of a group names the process and its share." =>
         /// Time between two arrivals, drawn for each; the first comes one interval after start.
         interval: Value(Type::Duration), Required, Range::POSITIVE;
-        /// When it begins.
+        /// Start of the arrivals.
         start: Value(Type::Duration), Default("0 s"), Range::NOT_NEGATIVE;
-        /// When it ends: no flow arrives at this instant or later.
+        /// End of the arrivals: no flow arrives at this instant or later.
         until: Value(Type::Duration), Absent("the end of the run"), Range::POSITIVE;
         /// Treatment of flows that are open at the end: they finish, or they are reset.
         end: Value(Leaving::TYPE), Absent("close, with until");
@@ -331,22 +332,22 @@ section! {
 
 section! {
     /// `[groups.NAME]`.
-    GROUP, group = "group", "Group of like users",
+    GROUP, group = "group", "Group of users",
         "Users with the same traffic and path." =>
-        /// How many.
+        /// Number of users.
         users: Value(Type::Integer), Required, USERS;
-        /// Links and stages in the order data meets them; "-NAME" crosses a link against its direction.
-        /// Acknowledgements go backwards.
+        /// Links and stages in the order of data packets; "-NAME" crosses a link in its reverse direction.
+        /// ACKs take the reverse path.
         path: Words(&[]), Required;
         /// Traffic of each user; a list for more than one kind.
         traffic: Tables(&TRAFFIC, Room::Traffic), Required;
-        /// Their TCP.
+        /// TCP of the users.
         tcp: Tcp(&evenflow_transport::profile::TCP), Absent("stack \"rfc\"");
-        /// Traffic class of their packets.
+        /// Traffic class of the users' packets.
         class: Text, Default("be");
-        /// Random time a host spends on each data packet before sending it; order is kept.
+        /// Random processing time of a host for each data packet before it is sent, without reordering.
         processing: Value(Type::Duration), Absent("none"), Range::NOT_NEGATIVE;
-        /// Scales reference rate, CSFQ and DRR share, willingness to pay, and MulTCP's N.
+        /// Factor of the reference rate, the shares in CSFQ and DRR, the willingness to pay, and MulTCP's N.
         weight: Value(Type::Number), Default("1"), Range::GAIN;
     observables: FLOW;
 }
@@ -365,9 +366,9 @@ section! {
         "An application. Its parameters are in the same table." =>
         /// The kind of traffic.
         kind: Kind(Room::Traffic), Required;
-        /// Traffic class of its packets.
+        /// Traffic class of the packets.
         class: Text, Absent("the group's");
-        /// Its TCP; replaces the group's table wholly.
+        /// TCP of this traffic. It replaces the group's whole table.
         tcp: Tcp(&evenflow_transport::profile::TCP), Absent("the group's");
 }
 
@@ -387,9 +388,9 @@ section! {
         /// Time series.
         series: List(&SERIES), Absent("none");
         /// "links.L.queue.packets" (share of time at each queue length) and "links.L.queue.at_drop" (drops by
-        /// the queue length they met).
+        /// queue length).
         histograms: Words(&[]), Absent("none");
-        /// Events listed one by one.
+        /// Kinds of events to list one by one.
         events: Words(EventKind::WORDS), Absent("none");
         /// Flows to trace packet by packet with header fields, at every component. Write "groups.G",
         /// "groups.G.users[0]" or "groups.G.users[0].flows[0]". The limit is 1000 flows.
@@ -403,11 +404,11 @@ section! {
         /// The quantity to record, as in "links.L.queue.packets", "stages.S[0].activity",
         /// "groups.G.users[*].flows[*].window".
         of: Text, Required;
-        /// At multiples of this duration, or at each "packet" (queues and stages only).
+        /// Sampling interval, or "packet" for each packet (queues and stages only).
         every: Every, Required;
 }
 
-/// All of them, in the order of the documentation.
+/// All sections, in the order of the documentation.
 pub static SECTIONS: &[&Section] = &[
     &SCENARIO, &LINK, &JITTER, &LOSS, &REVERSE, &QUEUE, &SCHEDULER, &STAGE, &ARRIVALS, &GROUP, &TRAFFIC,
     &RECORD, &SERIES,

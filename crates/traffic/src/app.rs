@@ -201,7 +201,7 @@ pub trait Machine: Sized + std::fmt::Debug + Send {
     /// Its table.
     const TABLE: &'static Mechanism;
 
-    /// Whether the client is at the end of the path: data then goes from server to client along the path, and
+    /// Whether the client is at the end of the path. Data then goes from server to client along the path, and
     /// requests come with the ACKs.
     const CLIENT_AT_END: bool;
 

@@ -223,8 +223,12 @@ params! {
 }
 
 /// The table `gap`.
-static GAPS: Nested =
-    Nested { name: "gap", doc: "How the gaps between datagrams vary.", params: Gap::PARAMS, changes: &[] };
+static GAPS: Nested = Nested {
+    name: "gap",
+    doc: "Variation of the gaps between datagrams.",
+    params: Gap::PARAMS,
+    changes: &[],
+};
 
 params! {
     /// Parameters of datagrams at random.
@@ -272,7 +276,7 @@ params! {
         ecn_capable: bool = Poisson::ecn_capable.param;
         /// See [`Poisson`].
         end: Option<Leaving> = Poisson::end.param;
-        /// Has no effect for datagrams: the last one is sent before until.
+        /// Variation of the gaps between packets.
         gap: Option<Gap> = Table(&GAPS), Absent("equal gaps") => source: "";
         /// See [`Poisson`].
         packet: Value = Poisson::packet.param;

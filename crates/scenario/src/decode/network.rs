@@ -458,7 +458,7 @@ fn scheduler(json: &Json, path: &str, errors: &mut Errors) -> Option<(Option<Spe
     let mechanism = table::kind(table, Room::Scheduler, path, errors)?;
     let spec = table::spec(table, mechanism, &["kind"], path, errors)?;
     if std::ptr::eq(mechanism, catalogue::fifo()) {
-        return Some((None, SchedulerPer::Class)); // what an absent scheduler means
+        return Some((None, SchedulerPer::Class)); // as without a scheduler
     }
     let per = match spec.values.at(Sorted::KEY) {
         Some(Sorted::User) => SchedulerPer::User,
@@ -520,7 +520,7 @@ pub(super) fn check_per_flow(
                     join(&join(&join(&path, "queue"), "scheduler"), "per"),
                     format!(
                         "{kind} has a queue for each flow, and {} of the group {} opens flows during the \
-                         run; write \"user\", or use sfq or fq-codel, which hash flows",
+                         run. Write \"user\", or use sfq or fq-codel, which hash flows",
                         opener.1, opener.0
                     ),
                 );

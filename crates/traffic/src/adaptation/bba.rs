@@ -42,8 +42,8 @@ groups.users.traffic.ladder = ["1 Mbit/s", "2.5 Mbit/s", "5 Mbit/s"]
 [groups.users.traffic.adaptation]
 kind = "bba-0"
 reservoir = "10 s""#,
-    doc: "Maps the buffer level to a bitrate by a linear function, from the lowest level at the reservoir to \
-          the highest at the end of the cushion. The level changes only when the function passes the next \
+    doc: "Maps the buffer level to a bitrate by a linear function. It rises from the lowest level at the \
+          reservoir to the highest at the end of the cushion. The level changes only when the function passes the next \
           level above or below.",
     source: "Huang et al. 2014, section 4 and algorithm 1",
     params: Given::PARAMS,

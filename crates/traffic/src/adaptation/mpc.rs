@@ -99,7 +99,7 @@ impl Planner {
         Planner { horizon, window: rate.window, switching, stalling }
     }
 
-    /// Bound on a plan's further value. It uses only the sum S of the qualities: some chunk has at least S /
+    /// Bound on a plan's further value. It uses only the sum S of the qualities. Some chunk has at least S /
     /// n, which is a switch if that exceeds the last one. The download takes at least `pace` seconds per
     /// kbit/s and stalls when the buffer and all chunks but the last are played. The bound is piecewise
     /// linear in S, so its maximum is at a corner.
