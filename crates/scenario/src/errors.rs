@@ -141,8 +141,8 @@ fn listed(names: &[&str]) -> String {
     if names.len() > MOST { format!("{text}, … ({} more)", names.len() - MOST) } else { text }
 }
 
-/// The valid name closest to `name`. That is the only one with that beginning, the one with the fewest wrong
-/// letters (up to a third), or the only one that contains it.
+/// The valid name closest to `name`. It is unique by its beginning, has the fewest wrong letters (up to a
+/// third), or is the only one that contains `name`.
 pub(crate) fn nearest<'a>(name: &str, valid: &[&'a str]) -> Option<&'a str> {
     // A name of a thousand letters is no slip of the finger, and the table below grows with its square.
     if name.chars().count() > 64 {

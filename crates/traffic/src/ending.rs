@@ -37,8 +37,7 @@ pub fn ending(values: &Values, stream: &mut Stream, index: usize) -> Option<Endi
 /// Errors in `start`, `until` and `end` together.
 pub(crate) fn check(values: &Values) -> Vec<Problem> {
     let Some(until) = values.raw(Common::until) else {
-        let stray =
-            values.raw(Common::end).map(|_| (Common::end.name, "requires until, which says when".to_owned()));
+        let stray = values.raw(Common::end).map(|_| (Common::end.name, "requires until".to_owned()));
         return stray.into_iter().collect();
     };
     // A start without a bound may well fall behind the end: such a flow sends nothing.

@@ -37,7 +37,7 @@ fn process(name: &str, table: &Table, path: &str, errors: &mut Errors) -> Option
             .push(join(path, "until"), format!("must be later than start: {until} s is not after {start} s"));
     }
     if end.is_some() && !table.contains_key("until") {
-        errors.push(join(path, "end"), "requires until, which says when");
+        errors.push(join(path, "end"), "requires until");
     }
     if errors.len() > before {
         return None;

@@ -190,7 +190,7 @@ fn loops_that_do_not_close_are_refused() {
     assert_eq!(
         said(&whole.replace(", peer = \"report\"", "")),
         "stages.gateway.peer: is required: the stage of kind congestion-reporter that counts what packets met, for example \"report\"\n\
-         stages.report.peer: is required: the stage of kind congestion-controller that hears of what packets met, for example \"gateway\""
+         stages.report.peer: is required: the stage of kind congestion-controller that receives the reports, for example \"gateway\""
     );
     assert!(
         said(&whole.replace("gtp-u-sequence", "gtp-u"))
