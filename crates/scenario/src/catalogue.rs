@@ -76,7 +76,7 @@ pub fn check(mechanism: &Mechanism, values: &Values) -> Vec<Problem> {
     }
 }
 
-/// The same where some parameters are missing because they could not be decoded: what can be said nevertheless.
+/// The same check, if some parameters are missing because they could not be decoded.
 pub(crate) fn check_partly(mechanism: &Mechanism, values: &Values) -> Vec<Problem> {
     match mechanism.room {
         Room::Queue => evenflow_queue::check_partly(mechanism.kind, values),
@@ -86,7 +86,7 @@ pub(crate) fn check_partly(mechanism: &Mechanism, values: &Values) -> Vec<Proble
     }
 }
 
-/// Fills in what a preset decides about parameters that were not given.
+/// Sets absent parameters from a preset.
 pub(crate) fn complete(mechanism: &Mechanism, values: &mut Values) {
     match mechanism.room {
         Room::Queue => evenflow_queue::complete(mechanism.kind, values),

@@ -1,4 +1,4 @@
-//! How many copies of each component there are, and whose is which.
+//! The number of copies of each component, and their users or flows.
 
 use crate::model::{Component, Group, Per, Scenario, Traffic};
 

@@ -19,7 +19,7 @@ impl Errors {
         self.0.push((path.into(), message.into()));
     }
 
-    /// How many there are so far; tells whether decoding a part added any.
+    /// Number of errors so far, to detect new ones.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -93,7 +93,7 @@ pub(crate) fn quoted(text: &str) -> String {
     toml_key(&text.chars().take(LONGEST - 1).chain(['…']).collect::<String>())
 }
 
-/// A JSON value for a message: a scalar as it is written, else what kind of thing it is.
+/// A JSON value for a message: a scalar as written, otherwise its type.
 pub(crate) fn shown(value: &Json) -> String {
     match value {
         Json::Null => "nothing".into(),

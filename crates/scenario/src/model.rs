@@ -1,6 +1,6 @@
 //! A scenario after decoding: names resolved, quantities in SI units, defaults filled in, every check passed.
 //!
-//! Links, stages and groups stand in the order of their names, so that a record does not depend on the order of a file.
+//! Links, stages and groups are sorted by name, so a record does not depend on the order in the file.
 
 use evenflow_base::schema::{Mechanism, Value, Values};
 use evenflow_base::{Duration, Rate, Time};
@@ -55,7 +55,7 @@ pub struct Spec {
 /// How many copies of a component there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Per {
-    /// One for everybody.
+    /// One shared copy.
     Shared,
     /// One for each user.
     User,
@@ -148,7 +148,7 @@ pub enum Lost {
     Random(Value),
     /// So many of all, a [`Value::Number`] or random, in bursts of this mean length.
     Bursts(Value, f64),
-    /// The last of so many.
+    /// The last one of each such number of packets.
     Every(u64),
 }
 
@@ -196,7 +196,7 @@ pub struct Queue {
     pub limit: Option<Value>,
     /// The scheduler; absent: FIFO.
     pub scheduler: Option<Spec>,
-    /// By what the scheduler tells its queues apart.
+    /// The key of the scheduler's queues.
     pub scheduler_per: SchedulerPer,
     /// Later values: limit and scheduler.
     pub changes: Vec<(Time, Queue)>,
@@ -212,7 +212,7 @@ impl Queue {
     }
 }
 
-/// By what a scheduler tells its queues apart.
+/// The key of a scheduler's queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchedulerPer {
     /// By traffic class.
@@ -239,7 +239,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Whether segments that cross it must tell their receive windows.
+    /// Whether segments that cross it must advertise receive windows.
     pub fn needs_windows(&self) -> bool {
         evenflow_stage::needs_windows(self.spec.mechanism.kind, &self.spec.values)
     }
@@ -336,11 +336,11 @@ pub struct Tcp {
 pub struct Record {
     /// Time series.
     pub series: Vec<Series>,
-    /// Histograms: (link index, what).
+    /// Histograms: (link index, quantity).
     pub histograms: Vec<(usize, Histogram)>,
     /// Kinds of event listed one by one.
     pub events: Vec<EventKind>,
-    /// Flows whose packets are followed one by one.
+    /// Flows with a packet trace.
     pub trace: Vec<Traced>,
 }
 
@@ -422,7 +422,7 @@ impl Copies {
 /// Which nodes of a scheduler that is a tree a series takes: classes or leaves of HTB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Node {
-    /// The one whose name is this many in the order of names.
+    /// The item at this index in the order of names.
     Named(u32),
     /// Leaves of users or flows.
     Leaves(Copies),

@@ -269,7 +269,7 @@ section! {
 }
 
 section! {
-    /// `queue` of a link: what every admission rule has.
+    /// `queue` of a link: keys common to all admission rules.
     QUEUE, queue = "queue", "Queue of a link",
         "An admission rule with its parameters, a limit and a scheduler. The queue length excludes the \
          packet in transmission." =>
@@ -361,7 +361,7 @@ pub(crate) const FLOW: &[Observable] = &[Observable {
 }];
 
 section! {
-    /// `traffic` of a group: what every kind of traffic has.
+    /// `traffic` of a group: keys common to all kinds of traffic.
     TRAFFIC, traffic = "traffic", "Traffic of a user",
         "An application. Its parameters are in the same table." =>
         /// The kind of traffic.
@@ -372,7 +372,7 @@ section! {
         tcp: Tcp(&evenflow_transport::profile::TCP), Absent("the group's");
 }
 
-/// The key of a `tcp` table beside those of [`evenflow_transport::profile::TCP`].
+/// The key of a `tcp` table in addition to those of [`evenflow_transport::profile::TCP`].
 pub static CONGESTION_CONTROL: Key = Key {
     name: "congestion_control",
     shape: Named(Room::CongestionControl),

@@ -214,7 +214,7 @@ groups.y = { users = 1, path = ["three", "h"], traffic = { kind = "bulk" } }
         r#"stages.a.peer: no stage is called "metre"; did you mean "meter"?"#,
         r#"stages.b.controls: "two" has no rate that could be set"#,
         r#"stages.b.peer: "meter" is a stage of kind rate-meter; a peer of probe-stage is of kind probe-stage"#,
-        r#"stages.c.controls: "a" is a stage; what probe-stage controls is a link"#,
+        r#"stages.c.controls: "a" is a stage; probe-stage controls a link"#,
         "stages.c.peer: a stage is not its own peer",
         r#"stages.d.controls: no path has both this stage and "three""#,
         r#"stages.d.peer: "one" is a link; a peer is a stage"#,
@@ -489,7 +489,7 @@ groups.well = { users = 1, path = ["police", "line", "d", "first", "back", "drop
     let errors = Scenario::from_toml(text).expect_err("errors").to_string();
     let expected = [
         r#"groups.x.path[1]: "a", the auditor, stands before the link "line", whose queue marks packets: it would not see these marks; put it behind"#,
-        r#"groups.y.path[1]: "b", the auditor, stands before "police", a congestion-policer: what that drops would be losses that it does not see; put it behind"#,
+        r#"groups.y.path[1]: "b", the auditor, is before "police", a congestion-policer, whose drops it would not see; put it behind"#,
         r#"groups.z.path[2]: "d", the auditor, stands before the link "back", whose queue marks packets: it would not see these marks; put it behind"#,
         r#"stages.b.class: has no effect without action = "class""#,
         r#"stages.b.hold: has no effect without action = "delay""#,
@@ -1694,7 +1694,7 @@ groups.y = { users = 1, path = ["acces"], traffic = { kind = "bulk" } }
 "#;
     let errors = Scenario::from_toml(text).expect_err("errors").to_string();
     let expected = [
-        r#"groups.x.path[1]: "audit", the auditor, stands before "police", a congestion-policer: what that drops would be losses that it does not see; put it behind"#,
+        r#"groups.x.path[1]: "audit", the auditor, is before "police", a congestion-policer, whose drops it would not see; put it behind"#,
         r#"groups.x.path[1]: "audit", the auditor, stands before the link "line", whose queue marks packets: it would not see these marks; put it behind"#,
         r#"groups.y.path[0]: no link or stage is called "acces"; did you mean "access"?"#,
         "links.line.queue.limit: a queue of zero holds nothing; give a limit above 0, or none for an unlimited queue",

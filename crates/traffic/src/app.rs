@@ -63,7 +63,7 @@ pub enum Call {
     /// This end writes bytes. Bytes that do not fit into its send buffer wait; [`Event::Room`] follows when
     /// all are taken.
     Write(Conn, End, u64),
-    /// This end takes back what it has written and its TCP has neither sent nor taken into a send buffer.
+    /// This end withdraws written data that its TCP has neither sent nor buffered.
     TakeBack(Conn, End),
     /// This end writes nothing more: its FIN follows its last byte.
     Close(Conn, End),
@@ -81,7 +81,7 @@ pub enum Call {
     Transfer(Transfer),
 }
 
-/// The life of a transfer: what a user asks for and waits for.
+/// The life of a transfer, which a user requests and waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transfer {
     /// It begins.
@@ -107,7 +107,7 @@ pub struct Setting<'a> {
     pub stream: &'a dyn Fn(&str) -> Stream,
     /// When it ends, and how; absent: with the run.
     pub ending: Option<Ending>,
-    /// Whether a shared arrival process says when it acts.
+    /// Whether a shared arrival process starts its flows.
     pub arrivals: bool,
     /// The number of its user, by which values are dealt that each user has one of.
     pub user: usize,
@@ -220,10 +220,10 @@ pub trait Machine: Sized + std::fmt::Debug + Send {
         Vec::new()
     }
 
-    /// A machine at rest, or what is wrong with several parameters together.
+    /// A machine before its start, or errors in the combination of parameters.
     fn build(values: &Values, setting: &Setting) -> Result<Self, Vec<Problem>>;
 
-    /// Something happened: appends what follows from it to `calls`.
+    /// Handles an event and appends the resulting calls to `calls`.
     fn on(&mut self, event: Event, now: Time, calls: &mut Vec<Call>);
 
     /// The current value of an observable.
@@ -307,7 +307,7 @@ pub(crate) mod testing {
 
     use super::*;
 
-    /// An instant of so many milliseconds.
+    /// The instant at this number of milliseconds.
     pub fn at(ms: u64) -> Time {
         Time(ms * 1_000_000)
     }

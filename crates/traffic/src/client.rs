@@ -41,7 +41,7 @@ struct Channel {
     heard: bool,
     /// When the server writes next.
     writes: Time,
-    /// When the server began to answer, and what it has written since: bytes, and how often.
+    /// Start of the server's response, and its bytes and number of writes since.
     answered: Time,
     written: u64,
     writes_done: u64,
@@ -84,7 +84,7 @@ pub(crate) struct Pace {
 /// News for the client's owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {
-    /// The first bytes of an object: so many.
+    /// The first bytes of an object, with their number.
     Begun(u64),
     /// Part of an object: total bytes so far.
     More(u64),

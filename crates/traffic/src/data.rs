@@ -20,11 +20,11 @@ const ENDLESS: u64 = 1 << 45;
 /// How far a flow has got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Its start is to come.
+    /// Before its start.
     Waiting,
     Opening,
     Sending,
-    /// It has closed, and what it has sent is under way.
+    /// It has closed, and its data is in flight.
     Closing,
     Over,
 }

@@ -17,7 +17,7 @@ pub struct Ending {
 words! {
     /// How traffic ends.
     pub enum Leaving {
-        /// It finishes what it has begun and closes its connections.
+        /// It finishes open transfers and closes its connections.
         Close = "close",
         /// It resets them.
         Abort = "abort",

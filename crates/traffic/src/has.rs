@@ -34,10 +34,10 @@ struct Fetch {
     asked: Time,
     first_byte: Option<Time>,
     level: usize,
-    /// Bytes in all, headers included, and of parts that are there.
+    /// Total bytes with headers, and bytes of complete parts.
     size: u64,
     bytes: u64,
-    /// Parts that are not.
+    /// Incomplete parts.
     parts: u64,
 }
 
@@ -47,32 +47,32 @@ pub struct Has {
     client: Client,
     rule: Adaptation,
     ladder: Ladder,
-    /// Seconds of video that the buffer holds.
+    /// Capacity of the buffer, in seconds of video.
     capacity: f64,
     header: Drawn,
     steady: Steady,
-    /// Chunks after which it asks at a chunk's pace, however full the buffer is.
+    /// Chunks after which it requests at the pace of chunks, whatever the buffer level.
     steady_after: Option<usize>,
     buffer_in: BufferIn,
     measure_from: MeasureFrom,
     playback: Playback,
-    /// Chunks of the video, and seconds of the last; absent: it has no end.
+    /// Number of chunks, and seconds of the last one; absent: without end.
     chunks: Option<(usize, f64)>,
-    /// Chunks that have come in.
+    /// Chunks received.
     done: usize,
     last: Option<usize>,
     throughputs: Vec<f64>,
     fetch: Option<Fetch>,
-    /// Connections over which a chunk is fetched.
+    /// Number of connections for a chunk.
     connections: u64,
     abandon: Option<Abandon>,
-    /// The chunk that was given up: it is so once.
+    /// The abandoned chunk, to abandon it only once.
     abandoned: Option<usize>,
-    /// A level that the rule asked for and that does not exist.
+    /// A level that the rule selected and that does not exist.
     fault: Option<usize>,
-    /// The buffer is being filled.
+    /// Whether the buffer is filling.
     filling: bool,
-    /// When the last chunk was asked for.
+    /// Time of the last request.
     asked: Time,
     asks_at: Time,
     ending: Option<Ending>,
@@ -245,7 +245,7 @@ fn check_buffer(values: &Values, chunk: f64, capacity: f64) -> Vec<Problem> {
 }
 
 impl Has {
-    /// Asks for the next chunk.
+    /// Requests the next chunk.
     fn ask(&mut self, now: Time, calls: &mut Vec<Call>) {
         self.asks_at = Time::NEVER;
         let (held, chunk) = (self.playback.buffered(now), self.ladder.chunk());
@@ -277,14 +277,14 @@ impl Has {
         }
     }
 
-    /// Bytes of the next chunk at a level: those that are listed, or as much as it lasts at its bitrate.
+    /// Bytes of the next chunk at a level, from the list or from duration and bitrate.
     fn size(&self, level: usize) -> f64 {
         let (size, seconds, whole) =
             (self.ladder.size(self.done, level), self.seconds(), self.ladder.chunk());
         if seconds == whole || self.ladder.chunks().is_some() { size } else { size * (seconds / whole) }
     }
 
-    /// Asks for the next chunk at a level: in parts, over as many connections as there are.
+    /// Requests the next chunk at a level, in parts over all connections.
     fn ask_for(&mut self, level: usize, now: Time, calls: &mut Vec<Call>) {
         self.last = Some(level);
         self.playback.ask_part(level, self.ladder.levels()[level], now);
@@ -304,7 +304,7 @@ impl Has {
         self.fetch = Some(Fetch { asked: now, first_byte: None, level, size, bytes: 0, parts });
     }
 
-    /// More of a chunk is there: gives it up where a lower level promises to be there sooner.
+    /// Part of a chunk arrived: abandons it if a lower level would arrive sooner.
     fn reconsider(&mut self, now: Time, calls: &mut Vec<Call>) {
         let (Some(rule), Some(fetch)) = (&self.abandon, self.fetch) else { return };
         if self.over || self.abandoned == Some(self.done) {
@@ -333,7 +333,7 @@ impl Has {
         self.ask_for(level, now, calls);
     }
 
-    /// A part of a chunk is there: all that it needed, or not.
+    /// A part of a chunk is complete; the chunk may be complete too.
     fn part_arrived(&mut self, bytes: u64, now: Time, calls: &mut Vec<Call>) {
         let Some(fetch) = &mut self.fetch else { return };
         fetch.bytes += bytes;
@@ -351,7 +351,7 @@ impl Has {
         }
     }
 
-    /// A chunk is there.
+    /// A chunk is complete.
     fn arrived(&mut self, now: Time, calls: &mut Vec<Call>) {
         let Some(fetch) = self.fetch.take() else { return };
         let bytes = fetch.bytes;
@@ -379,7 +379,7 @@ impl Has {
         self.plan_next(now, calls);
     }
 
-    /// Asks for the next chunk, or sets the alarm at which it does.
+    /// Requests the next chunk, or sets the timer for it.
     fn plan_next(&mut self, now: Time, calls: &mut Vec<Call>) {
         let chunk = self.ladder.chunk();
         let excess = self.playback.buffered(now) + chunk - self.capacity;
@@ -433,17 +433,17 @@ words! {
 }
 
 words! {
-    /// How a player ends.
+    /// End of a session.
     pub enum Departure { Close = "close", Abort = "abort", Drain = "drain" }
 }
 
 words! {
-    /// Where the throughput of a chunk is measured from.
+    /// Start of the throughput measurement of a chunk.
     pub enum MeasureFrom { Request = "request", FirstByte = "first-byte" }
 }
 
 words! {
-    /// When a player asks for the next chunk once its buffer has been full.
+    /// Time of requests once the buffer has been full.
     pub enum Steady { Period = "period", Room = "room" }
 }
 
@@ -500,7 +500,7 @@ params! {
             => source: "RFC 9110 section 14 (ranges)";
         /// End of the session. `close`: finish the chunk, then close the connections. `abort`: reset them.
         /// `drain`: close immediately and discard data in flight.
-        end: Option<Departure> = Departure::TYPE, Absent("close, where until is given")
+        end: Option<Departure> = Departure::TYPE, Absent("close, with until")
             => source: "RFC 9293 sections 3.6 and 3.10.5";
         /// Application bytes before each chunk, drawn for each.
         header: Value = Bytes, Text("300 B"), Range::FROM_ONE
@@ -1027,7 +1027,7 @@ mod tests {
         assert_eq!(said(&[1e6], &[]), [""; 0]);
         assert_eq!(
             said(&[1e6], &[seconds("buffer", 3.0)]),
-            ["buffer must hold two chunks of 2 s at least, but is 3 s"]
+            ["buffer must hold at least two chunks of 2 s; it is 3 s"]
         );
         assert_eq!(
             said(&[1e6], &[seconds("buffer", 5.0), seconds("play_at", 4.5), seconds("resume_at", 6.0)]),
@@ -1040,7 +1040,7 @@ mod tests {
         assert_eq!(
             said(&[1e6], &[seconds("buffer", 30.0), ("adaptation", rule(30.0))]),
             [
-                "adaptation its reservoir of 30 s is never left, for the buffer holds 30 s: every chunk would be of the lowest level"
+                "adaptation its reservoir of 30 s exceeds the buffer of 30 s: every chunk would have the lowest level"
             ]
         );
         let rows = |rows: &[&[f64]]| ("sizes", Value::ByteRows(rows.iter().map(|r| r.to_vec()).collect()));
@@ -1048,7 +1048,7 @@ mod tests {
             said(&[1e6, 2e6], &[rows(&[&[1.0, 2.0], &[1.0]])]),
             ["sizes chunk 1 has 1 sizes, the ladder 2 levels"]
         );
-        assert_eq!(said(&[1e6], &[rows(&[])]), ["sizes lists no chunk"]);
+        assert_eq!(said(&[1e6], &[rows(&[])]), ["sizes must have at least one chunk"]);
         assert_eq!(said(&[2e6, 1e6], &[]), ["ladder must rise, but 1000000 bit/s follows 2000000 bit/s"]);
     }
 }

@@ -36,7 +36,7 @@ pub use source::{Gaps, Source};
 /// Bytes of a datagram that are no payload: IP 20, UDP or ICMP 8.
 pub const UDP_HEADER: u16 = 28;
 
-/// The kinds of application: variant, type, and what calls them by name.
+/// The kinds of application: variant, type, and dispatch by name.
 macro_rules! apps {
     ($($(#[$doc:meta])* $name:ident($app:ty),)*) => {
         /// An application; those of this crate are dispatched statically.
@@ -324,7 +324,7 @@ pub fn check(kind: &str, values: &Values) -> Vec<Problem> {
     problems
 }
 
-/// The same where some parameters are missing because they could not be decoded: what can be said nevertheless.
+/// Like [`check`], if some parameters are missing because they could not be decoded.
 pub fn check_partly(kind: &str, values: &Values) -> Vec<Problem> {
     // An end that could not be decoded is not one that is missing.
     let ending = values.raw(Common::until).map(|_| ending::check(values));
@@ -348,7 +348,7 @@ fn drawn(kind: &str, values: &Values) -> Vec<Problem> {
     problems
 }
 
-/// Fills in what parameters that are given say about those that are not, and leaves out what says nothing.
+/// Derives absent parameters from given ones, and removes parameters without effect.
 pub fn complete(values: &mut Values) {
     ending::complete(values);
     if values.has(Common::arrivals) {
@@ -382,7 +382,7 @@ mod tests {
         assert_eq!(problems(&exponential, seconds(1.0)), 0);
         assert_eq!(problems(&seconds(2.0), uniform.clone()), 1);
         let stray = Values([("end", Value::Word("abort".into()))].into_iter().collect());
-        assert_eq!(ending::check(&stray), [("end", "says how it ends; until must say when".to_owned())]);
+        assert_eq!(ending::check(&stray), [("end", "requires until".to_owned())]);
     }
 
     #[test]

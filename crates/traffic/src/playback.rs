@@ -145,7 +145,7 @@ impl Playback {
         self.receive(content, whole, now);
     }
 
-    /// The viewer gives up what is on the screen, or has lost it.
+    /// The viewer abandons the current video, or has lost it.
     pub fn leave(&mut self, now: Time) {
         self.advance(now);
         if self.screen != Screen::Off {
@@ -159,7 +159,7 @@ impl Playback {
         Duration(self.content.0.saturating_sub(self.shown.0))
     }
 
-    /// When only so much of what there is will be left, if it plays on.
+    /// Instant at which the buffer falls to this level, if playback continues.
     fn left_at(&self, left: Duration) -> Time {
         self.since + Duration(self.unseen().0.saturating_sub(left.0))
     }

@@ -95,7 +95,7 @@ think = { exponential = "1 s" }"#,
     doc: "A client at the end of the path requests one response at a time. Responses travel along the path, \
           requests come with the ACKs. A transfer lasts from the request to the last byte of the response. \
           Over a new connection it includes the opening.",
-    source: "RFC 9112; Heyman, Lakshman and Neidhardt 1997 (closed users who think)",
+    source: "RFC 9112; Heyman, Lakshman and Neidhardt 1997 (closed-loop users with think times)",
     params: Given::PARAMS,
     observables: &[],
     counters: &[],
@@ -216,7 +216,7 @@ mod tests {
                         Call::Timer(THINK, at(3_000)),
                     ],
                 ),
-                // The request arrives before the reset: nobody answers it any more.
+                // The request arrives before the reset and gets no answer.
                 (2_010, Event::Received(0, End::Server, 350), &[]),
                 (2_050, Event::Reset(0, End::Server), &[]),
                 (2_050, Event::Closed(0), &[]),

@@ -43,7 +43,7 @@ pub struct ShortFlows {
     /// Exact instant of the last flow, so that constant gaps do not drift.
     clock: f64,
     due: Time,
-    /// By their numbers; the free ones are listed beside.
+    /// Flows by number; `free` has the unused numbers.
     flows: Vec<Flow>,
     free: Vec<Conn>,
 }
@@ -75,7 +75,7 @@ impl ShortFlows {
         calls.extend([Call::Transfer(Transfer::Started), Call::Open(number)]);
     }
 
-    /// Resets what is still sending.
+    /// Resets flows that still send.
     fn abort(&mut self, calls: &mut Vec<Call>) {
         for (number, flow) in self.flows.iter_mut().enumerate().filter(|(_, flow)| flow.stage != Stage::Over)
         {
@@ -221,7 +221,7 @@ size = { pareto = ["15 kB", 1.3] }"#,
     doc: "TCP connections that open by a random process, independent of earlier ones. Each carries a few \
           bytes along the path and closes. A flow's transfer lasts from the opening to the ACK of its last \
           byte.",
-    source: "Ben Fredj et al. 2001, section 2 (flows arrive without regard to those under way)",
+    source: "Ben Fredj et al. 2001, section 2 (flow arrivals are independent of flows in progress)",
     params: Given::PARAMS,
     observables: &[],
     counters: &[],
@@ -327,7 +327,7 @@ mod tests {
         assert!(problem(&[]).starts_with("interval: is required"));
         let name = || ("arrivals", Value::Word("all".into()));
         let gap = ("interval", Value::Random(Law::Exponential(Box::new(Value::Seconds(1.0)))));
-        assert!(problem(&[name(), gap.clone()]).starts_with("arrivals: stands beside interval"));
+        assert!(problem(&[name(), gap.clone()]).starts_with("arrivals: excludes interval"));
         assert!(
             problem(&[gap.clone(), ("share", Value::Number(0.5))])
                 .starts_with("share: is a part of arrivals")

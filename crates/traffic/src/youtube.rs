@@ -131,7 +131,7 @@ impl Youtube {
     /// Asks for a video. All that it draws is drawn now.
     fn ask(&mut self, now: Time, calls: &mut Vec<Call>) {
         self.asks_at = Time::NEVER;
-        // A law may well draw nothing.
+        // A distribution may draw zero.
         let (bitrate, length) = (self.bitrate.seconds().max(1.0), self.length.seconds());
         let bytes = |seconds: f64| (seconds * bitrate / 8.0).round().clamp(1.0, MOST_BYTES);
         let pace = Pace {

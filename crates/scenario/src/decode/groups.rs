@@ -296,7 +296,7 @@ fn traffic(
     let mut shared: Option<Option<Tcp>> = group.get("tcp").map(|json| tcp(json, &join(path, "tcp"), errors));
     let here = join(path, "traffic");
     let Some(json) = group.get("traffic") else {
-        errors.push(here, "is required: what each user sends, for example { kind = \"bulk\" }");
+        errors.push(here, "is required: the traffic of each user, for example { kind = \"bulk\" }");
         return None;
     };
     let items: Vec<(&Json, String)> = match json {
@@ -440,7 +440,7 @@ fn sender(json: &Json) -> Option<Sender> {
     })
 }
 
-/// Whether a control is MulTCP, which stands for a number of connections.
+/// Whether a congestion control is MulTCP, which acts like several connections.
 fn is_multcp(spec: &Spec) -> bool {
     spec.mechanism.kind == multcp::TABLE.kind
 }

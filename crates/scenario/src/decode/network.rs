@@ -70,7 +70,7 @@ pub(super) fn links(root: &Table, errors: &mut Errors) -> Vec<LinkDraft> {
     drafts
 }
 
-/// Whether the queue of a direction marks packets, now or after a step. `None`: what decides that has errors.
+/// Whether the queue of a direction marks packets, now or after a step. `None`: unknown because of errors.
 fn marks(queue: Option<&Option<Queue>>, direction: Option<&Table>) -> Option<bool> {
     if let Some(queue) = queue {
         let versions = |queue: &Queue| {
@@ -211,7 +211,7 @@ fn jitter(link: &Table, path: &str, errors: &mut Errors) -> Option<Option<Jitter
 fn loss(link: &Table, path: &str, errors: &mut Errors) -> Option<Option<Loss>> {
     let Some(json) = link.get("loss") else { return Some(None) };
     let path = join(path, "loss");
-    // A law of probabilities is a table too.
+    // A distribution of probabilities is a table too.
     let table = match json {
         Json::Object(table) if !quantity::LAWS.iter().any(|law| table.contains_key(*law)) => table.clone(),
         probability => Table::from_iter([("probability".to_owned(), probability.clone())]),
@@ -590,11 +590,7 @@ fn check_egress(
             Component::Stage(i)
                 if stages[i].mechanism.is_some_and(|other| other.traits.place == Place::Ingress) =>
             {
-                format!(
-                    "{}, a {}: what that drops would be losses that it does not see",
-                    quoted(&stages[i].name),
-                    stages[i].kind()
-                )
+                format!("{}, a {}, whose drops it would not see", quoted(&stages[i].name), stages[i].kind())
             }
             _ => continue,
         };
@@ -802,7 +798,7 @@ pub(super) struct Crossing {
     pub all: BTreeSet<String>,
 }
 
-/// The classes that cross every component; `None` where some path or class is wrong, or what a stage makes of classes.
+/// The classes that cross every component; `None` if a path, a class or a stage's classes have errors.
 pub(super) fn crossing(
     links: &[LinkDraft],
     stages: &[StageDraft],
@@ -1049,7 +1045,7 @@ pub(super) fn stages(root: &Table, links: &[LinkDraft], errors: &mut Errors) -> 
     drafts
 }
 
-/// Ties stages to their peers and to what they control. Said only where all paths are known, and of kinds that are.
+/// Ties stages to their peers and controlled links. Errors are reported only if all paths and the kinds are known.
 pub(super) fn ties(
     mut stages: Vec<StageDraft>,
     links: &[LinkDraft],
@@ -1141,7 +1137,7 @@ fn lacking(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors) {
             continue; // a stage on no path
         }
         if stage.needs_windows() && classes.iter().all(|sends| !sends.tcp) {
-            // The parameter that is to be written; who works it out itself has none.
+            // The required parameter; kinds that compute the value have none.
             let windows = [rewriter::Given::window, rewriter::Given::max_window];
             let field = windows.into_iter().find(|key| stage.spec.values.has(*key)).map(|key| key.name);
             let why = "no packet that crosses this stage has a receive window: all of them are datagrams";
@@ -1211,7 +1207,7 @@ fn controlled(
     let (name, way) = name.strip_prefix('-').map_or((name, 0), |name| (name, 1));
     let Ok(link) = links.binary_search_by(|link| link.name.as_str().cmp(name)) else {
         if stages.iter().any(|stage| stage.name == name) {
-            return Err(format!("{} is a stage; what {} controls is a link", quoted(name), own.kind));
+            return Err(format!("{} is a stage; {} controls a link", quoted(name), own.kind));
         }
         let near = suggestion(name, links.iter().map(|link| link.name.as_str()));
         return Err(format!("no link is called {}{near}", quoted(name)));

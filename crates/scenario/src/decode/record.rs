@@ -1,4 +1,4 @@
-//! `[record]`: what is observed, resolved to components, copies and observables.
+//! `[record]`: decodes its targets to components, copies and observables.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -154,7 +154,7 @@ fn series(json: &Json, network: &Network, path: &str, errors: &mut Errors) -> Op
         None => {
             errors.push(
                 &of_path,
-                "is required: what to record, for example \"links.bottleneck.queue.packets\"",
+                "is required: the quantity to record, for example \"links.bottleneck.queue.packets\"",
             );
             None
         }
@@ -239,7 +239,7 @@ fn thing(target: &Target) -> (Thing, [Copies; 2]) {
 #[derive(Default)]
 struct Taken(BTreeMap<(Thing, [Option<u32>; 2]), usize>);
 
-/// A copy that stands for any: no thing has so many.
+/// A number for any copy, above all valid ones.
 const ANY: Option<u32> = Some(u32::MAX);
 
 impl Taken {
@@ -299,7 +299,7 @@ fn parts(of: &str) -> Result<Vec<Part<'_>>, Trouble> {
         .collect()
 }
 
-/// The thing called `name`, or what to say. Things are in the order of their names.
+/// The item named `name`, or the error. Items are sorted by name.
 fn find<'a, T>(
     items: &'a [T],
     name_of: impl Fn(&'a T) -> &'a str,
@@ -345,7 +345,7 @@ fn in_range(index: Option<Copies>, count: Option<u64>, what: &str) -> Result<Cop
     }
 }
 
-/// The tree of classes of a link; what is wrong with the link itself is reported elsewhere.
+/// The tree of classes of a link; errors of the link are reported elsewhere.
 fn tree(link: Option<&Link>) -> Result<&Spec, Trouble> {
     let queue = link.ok_or(None)?.forward.queue.as_ref();
     let tree = queue.and_then(|q| q.scheduler.as_ref()).filter(|s| s.mechanism.traits.tree);
@@ -377,7 +377,7 @@ impl Network<'_> {
         let incomplete = || {
             let names: Vec<&str> = counters().collect();
             Some(format!(
-                "{} does not say what to record: \"links.NAME.queue.packets\", bytes, wait, or a counter: links.NAME.{}",
+                "{} names no quantity; write \"links.NAME.queue.packets\", bytes, wait, or a counter: links.NAME.{}",
                 quoted(of),
                 names.join(", ")
             ))
@@ -430,7 +430,7 @@ impl Network<'_> {
         }
     }
 
-    /// The observable of a link's queue; what is wrong with the link itself is reported elsewhere.
+    /// The observable of a link's queue; errors of the link are reported elsewhere.
     fn queue_observable(&self, link: Option<&Link>, name: &str) -> Result<&'static str, Trouble> {
         let link = link.ok_or(None)?;
         if link.forward.rate.is_none() {

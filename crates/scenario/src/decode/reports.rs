@@ -30,7 +30,7 @@ pub(super) fn check(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut E
     for (i, draft) in stages.iter().enumerate() {
         let wanted = match kind(i) {
             REPORTER => (CONTROLLER, "receives the reports"),
-            CONTROLLER => (REPORTER, "counts what packets met"),
+            CONTROLLER => (REPORTER, "counts marks and losses"),
             _ => continue,
         };
         sound &= draft.tied.is_some();
@@ -85,7 +85,7 @@ fn by_report(draft: &StageDraft) -> bool {
 fn on_path(stages: &[StageDraft], group: &GroupDraft, said: &mut Vec<String>, errors: &mut Errors) {
     let path: &[Hop] = group.path.as_deref().unwrap_or_default();
     let here = |n: usize| format!("{}.path[{n}]", join("groups", &group.name));
-    // Which tunnels are open, and where controllers stand and in which of them.
+    // Open tunnels, and the places of controllers with their tunnels.
     let mut open: Vec<usize> = Vec::new();
     let mut controllers: Vec<(usize, Option<usize>)> = Vec::new();
     let (mut links, mut any_splits) = (0, false);

@@ -1,4 +1,4 @@
-//! `{ steps = [[time, value], …] }`: what a link's rate, or a value of its queue, is from each instant on.
+//! `{ steps = [[time, value], …] }`: values of a link's rate or queue over time.
 
 use evenflow_base::Time;
 use evenflow_base::schema::{Mechanism, Range, Room, Type};
@@ -121,9 +121,9 @@ impl Versions {
         table
     }
 
-    /// Hands on what was found wrong in the table at `time`, at the step that gave it.
+    /// Reports the errors of the table at `time`, at the step that set it.
     pub(super) fn report(&self, found: &Errors, time: Time, errors: &mut Errors) {
-        // A table of steps is no quantity, and no law either.
+        // A table of steps is neither a quantity nor a distribution.
         let said = |path: &str| {
             self.broken.iter().any(|broken| {
                 path.strip_prefix(broken.as_str())

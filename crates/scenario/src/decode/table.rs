@@ -90,7 +90,7 @@ pub(crate) fn unknown_keys<'a>(
     }
 }
 
-/// A default as it would stand in a file.
+/// A default as written in a file.
 pub(crate) fn written(text: &str, ty: Type) -> Json {
     let is_text = match ty {
         Type::Choice(_) => true,
@@ -306,7 +306,7 @@ fn names(json: &Json, path: &str, errors: &mut Errors) -> Option<Vec<String>> {
         let here = format!("{path}[{i}]");
         match item {
             Json::String(name) if names.contains(name) => {
-                errors.push(here, format!("{} stands twice", quoted(name)));
+                errors.push(here, format!("{} appears twice", quoted(name)));
             }
             Json::String(name) => match name_problem(name) {
                 None => names.push(name.clone()),
@@ -418,7 +418,7 @@ fn together(
     values: &Values,
     check: fn(&Mechanism, &Values) -> Vec<Problem>,
 ) -> Vec<Problem> {
-    // Applications and sources know the bounds of what is drawn again and again.
+    // Applications and sources check the bounds of repeated draws.
     if mechanism.room == Room::Traffic {
         return check(mechanism, values);
     }
@@ -441,7 +441,7 @@ fn together(
     problems
 }
 
-/// Laws that may draw what their parameter cannot be.
+/// Distributions that may draw invalid values of their parameter.
 fn out_of_range(mechanism: &Mechanism, values: &Values) -> Vec<Problem> {
     let mut problems = Vec::new();
     for param in mechanism.params {
@@ -512,7 +512,7 @@ fn all_settled(values: &Values, turn: usize, high: &mut dyn FnMut() -> bool) -> 
     Values(values.0.iter().map(|(name, value)| (*name, settled(value, turn, high))).collect())
 }
 
-/// A value that a draw for copy number `turn` may give; `high` says at which end the next law is.
+/// A value that a draw for copy number `turn` may give; `high` says the end of the next distribution.
 fn settled(value: &Value, turn: usize, high: &mut dyn FnMut() -> bool) -> Value {
     match value {
         Value::Random(Law::Dealt(list)) => list[turn % list.len()].clone(),

@@ -189,7 +189,7 @@ fn loops_that_do_not_close_are_refused() {
     assert_eq!(said(&whole), "");
     assert_eq!(
         said(&whole.replace(", peer = \"report\"", "")),
-        "stages.gateway.peer: is required: the stage of kind congestion-reporter that counts what packets met, for example \"report\"\n\
+        "stages.gateway.peer: is required: the stage of kind congestion-reporter that counts marks and losses, for example \"report\"\n\
          stages.report.peer: is required: the stage of kind congestion-controller that receives the reports, for example \"gateway\""
     );
     assert!(

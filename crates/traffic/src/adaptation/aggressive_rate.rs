@@ -9,7 +9,7 @@ use super::{Known, Rule, harmonic_mean};
 pub struct AggressiveRate {
     /// σ.
     aggressiveness: f64,
-    /// Chunks whose throughputs are averaged.
+    /// Number of chunks in the mean of the throughput.
     window: usize,
 }
 

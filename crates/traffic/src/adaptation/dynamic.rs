@@ -1,6 +1,6 @@
 //! BOLA where the buffer is well filled, throughput where it is not (Spiteri et al. 2018, DYNAMIC, as dash.js has it).
 //!
-//! Not here: the insufficient-buffer, switch-history and abandon rules, which dash.js runs beside it.
+//! Not modelled: dash.js's insufficient-buffer, switch-history and abandon rules.
 
 use evenflow_base::schema::{Mechanism, Problem, Room, Values};
 
