@@ -361,7 +361,7 @@ groups.g = {{ users = 1, path = [{path}], traffic = {{ kind = "bulk" }}, tcp = {
         ] {
             let errors = Scenario::from_toml(&text(rule, path)).expect_err("errors").to_string();
             let expected = format!(
-                "groups.g.path[{hop}]: \"drop\", the auditor, stands behind the link \"{link}\", which loses packets: what they declared would be \
+                "groups.g.path[{hop}]: \"drop\", the auditor, is behind the link \"{link}\", which loses packets: their declarations would be \
                  missing, and senders declare these losses too; put it before"
             );
             assert_eq!(errors, expected, "{rule}, {path}");
@@ -403,7 +403,7 @@ groups.h = { users = 1, path = ["into2", "core", "out2"], traffic = { kind = "bu
     let found: Vec<&str> = errors.lines().collect();
     let expected = [
         r#"groups.g.path[2]: "gateway" sets ECE for senders that stand at it, but there are links before it"#,
-        r#"groups.g.path[4]: "drop", the auditor, stands before the link "core", whose queue marks packets"#,
+        r#"groups.g.path[4]: "drop", the auditor, is before the link "core", whose queue marks packets"#,
         "links.a.loss.retransmission_delay: is required with retransmissions",
         "links.a.loss.retransmissions: has no effect on a link without errors; give their `probability` or `every`",
         "links.b.loss.retransmission_delay: is required with retransmissions",
@@ -412,7 +412,7 @@ groups.h = { users = 1, path = ["into2", "core", "out2"], traffic = { kind = "bu
         r#"links.core.queue.class_probability: class "be" crosses this link but is missing"#,
         r#"links.core.queue.class_probability: no packet of class "x" crosses this link"#,
         r#"stages.gateway.mode: "split" sets ECE for senders with tcp.ecn = "gateway", and none"#,
-        r#"stages.into.overhead: has no sequence numbers, and "report" could tell nothing of what is lost"#,
+        r#"stages.into.overhead: has no sequence numbers, so "report" could detect neither losses nor the flows of marks"#,
         "stages.into2.max_size: must be at least 1",
         r#"stages.into2.teid: 9 is the number of "into" too"#,
         "stages.pol.rtt: must be more than 0 s",
@@ -488,9 +488,9 @@ groups.well = { users = 1, path = ["police", "line", "d", "first", "back", "drop
 "#;
     let errors = Scenario::from_toml(text).expect_err("errors").to_string();
     let expected = [
-        r#"groups.x.path[1]: "a", the auditor, stands before the link "line", whose queue marks packets: it would not see these marks; put it behind"#,
+        r#"groups.x.path[1]: "a", the auditor, is before the link "line", whose queue marks packets: it would not see these marks; put it behind"#,
         r#"groups.y.path[1]: "b", the auditor, is before "police", a congestion-policer, whose drops it would not see; put it behind"#,
-        r#"groups.z.path[2]: "d", the auditor, stands before the link "back", whose queue marks packets: it would not see these marks; put it behind"#,
+        r#"groups.z.path[2]: "d", the auditor, is before the link "back", whose queue marks packets: it would not see these marks; put it behind"#,
         r#"stages.b.class: has no effect without action = "class""#,
         r#"stages.b.hold: has no effect without action = "delay""#,
         r#"stages.b.limit: counts packets, but allowance counts bytes; use one unit for both"#,
@@ -1695,7 +1695,7 @@ groups.y = { users = 1, path = ["acces"], traffic = { kind = "bulk" } }
     let errors = Scenario::from_toml(text).expect_err("errors").to_string();
     let expected = [
         r#"groups.x.path[1]: "audit", the auditor, is before "police", a congestion-policer, whose drops it would not see; put it behind"#,
-        r#"groups.x.path[1]: "audit", the auditor, stands before the link "line", whose queue marks packets: it would not see these marks; put it behind"#,
+        r#"groups.x.path[1]: "audit", the auditor, is before the link "line", whose queue marks packets: it would not see these marks; put it behind"#,
         r#"groups.y.path[0]: no link or stage is called "acces"; did you mean "access"?"#,
         "links.line.queue.limit: a queue of zero holds nothing; give a limit above 0, or none for an unlimited queue",
     ];

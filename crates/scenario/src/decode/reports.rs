@@ -122,7 +122,7 @@ fn on_path(stages: &[StageDraft], group: &GroupDraft, said: &mut Vec<String>, er
                     let peer = draft.tied.map_or("", |peer| &stages[peer].name);
                     errors.push(
                         here(n),
-                        format!("{own} counts packets behind its peer; put {} before it", quoted(peer)),
+                        format!("{own} counts packets that its peer admitted; put {} before it", quoted(peer)),
                     );
                     unnumbered(stages, open.last().copied(), &own, said, errors);
                     continue;
@@ -176,7 +176,7 @@ fn unnumbered(
     let at = join(&join("stages", &stages[ingress].name), "overhead");
     if !said.contains(&at) {
         let why = format!(
-            "has no sequence numbers, so {own} could not detect losses or their flows; nearest: \
+            "has no sequence numbers, so {own} could detect neither losses nor the flows of marks; nearest: \
              \"gtp-u-sequence\""
         );
         errors.push(&at, why);

@@ -72,7 +72,7 @@ fn losses_that_make_no_sense_are_refused() {
         said("probability = 0.9, burst = 2")
             .starts_with("links.radio.loss.burst: is too short for a probability of 0.9")
     );
-    assert!(said("every = 9, burst = 2").starts_with("links.radio.loss.burst: means nothing beside every"));
+    assert!(said("every = 9, burst = 2").starts_with("links.radio.loss.burst: has no effect with every"));
     assert_eq!(
         said("probability = 0, retransmissions = 2, retransmission_delay = \"8 ms\""),
         "links.radio.loss.retransmissions: has no effect on a link without errors: the probability is 0"

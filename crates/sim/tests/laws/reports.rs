@@ -228,7 +228,7 @@ fn loops_that_do_not_close_are_refused() {
     let early = network("", "", "rule = \"tcp-rate\", rtt_from = \"report\"", CBR)
         .replace("\"gateway\", \"police\"", "\"police\", \"gateway\"");
     assert!(
-        said(&early).contains("no congestion-controller in a tunnel stands before it"),
+        said(&early).contains("no congestion-controller in a tunnel is before it"),
         "{}",
         said(&early)
     );
