@@ -411,7 +411,7 @@ groups.h = { users = 1, path = ["into2", "core", "out2"], traffic = { kind = "bu
         "links.core.loss.burst: must be at least 1",
         r#"links.core.queue.class_probability: class "be" crosses this link but is missing"#,
         r#"links.core.queue.class_probability: no packet of class "x" crosses this link"#,
-        r#"stages.gateway.mode: "split" sets ECE for senders with tcp.ecn = "gateway", and none"#,
+        r#"stages.gateway.mode: "split" sets ECE for senders with tcp.ecn = "gateway", but no sender"#,
         r#"stages.into.overhead: has no sequence numbers, so "report" could detect neither losses nor the flows of marks"#,
         "stages.into2.max_size: must be at least 1",
         r#"stages.into2.teid: 9 is the number of "into" too"#,
