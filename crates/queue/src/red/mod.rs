@@ -881,7 +881,7 @@ max_threshold = "60 packets""#,
         },
         Deviation {
             what: "A drop at a full buffer counts as `limit`, even if RED had selected the packet.",
-            why: "ns-2 does the same; ns-3 and Linux count it as an early drop. Only these counters differ.",
+            why: "This matches ns-2. In ns-3 and Linux it is an early drop. Only these counters differ.",
         },
         Deviation {
             what: "The preset ns2 lacks adaptive RED and automatic thresholds, and use_mark_p_ is false. It \
