@@ -2935,7 +2935,7 @@ class HtbClass(Table):
     Source: docs/scenarios.md.
 
     Attributes:
-        parent: Parent class, from which it borrows. (a name; default: absent: nobody lends)
+        parent: Parent class, from which it borrows. (a name; default: absent: no parent)
         rate: Guaranteed rate. (rate, or { steps = [[time, value], …] }; default: required; at least 1)
         ceil: Maximum rate, with borrowed tokens. (rate, or { steps = [[time, value], …] }; default: absent: rate: no
             borrowing; at least 1)
