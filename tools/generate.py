@@ -601,7 +601,7 @@ def profiles(text: str, schema: dict[str, Any]) -> str:
         return ("no", "yes")[value] if isinstance(value, bool) else str(value)
 
     out = [f"- `{p['name']}`: {p['doc']}" for p in schema["profiles"]] + [""]
-    out += ["| line | " + " | ".join(f"`{n}`" for n in names) + " | meaning |", "| --- " * (len(names) + 2) + "|"]
+    out += ["| option | " + " | ".join(f"`{n}`" for n in names) + " | meaning |", "| --- " * (len(names) + 2) + "|"]
     same = []
     for row in rows:
         values = [cell(line) for line in row]
@@ -609,8 +609,8 @@ def profiles(text: str, schema: dict[str, Any]) -> str:
         if len(set(values)) > 1:
             out.append(f"| `{row[0]['name']}` | {' | '.join(values)} | {meaning} |")
         else:
-            same.append(f"`{row[0]['name']}` = {values[0]}")
-    out += ["", f"The same in all: {', '.join(same)}."]
+            same.append(f"| `{row[0]['name']}` | {values[0]} |")
+    out += ["", "Options with one value in all profiles:", "", "| option | value |", "| --- | --- |", *same]
     start, end = "<!-- profiles -->", "<!-- /profiles -->"
     before, _, rest = text.partition(start)
     return before + start + "\n" + "\n".join(out) + "\n" + end + rest.partition(end)[2]

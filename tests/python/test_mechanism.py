@@ -218,7 +218,7 @@ def test_an_application_by_hand() -> None:
         user.opened(conn=7, end="client")
     with pytest.raises(UsageError, match='end must be "client" or "server"'):
         user.opened(conn=0, end="middle")
-    with pytest.raises(UsageError, match="never thinks and never waits"):
+    with pytest.raises(UsageError, match="without think time and without patience"):
         ef.mechanism("web", page_size="10 kB", patience="0 s")
     with pytest.raises(UsageError, match="is no application"):
         ef.mechanism("bulk")

@@ -105,7 +105,7 @@ def test_the_canonical_form_is_a_scenario_with_the_same_hash() -> None:
         ({"scheduler": {"kind": "drr", "quantum": {"steps": [["0 s", "1500 B"]]}}}, "nothing of drr can"),
         (
             {"scheduler": {"kind": "htb", "r2q": {"steps": [["0 s", 1]]}, "classes": {"a": {"rate": "1 Mbit/s"}}}},
-            "r2q cannot change on the way",
+            "r2q cannot change during the run",
         ),
         (
             {
@@ -116,13 +116,13 @@ def test_the_canonical_form_is_a_scenario_with_the_same_hash() -> None:
                     },
                 }
             },
-            "leaf.quantum: quantum cannot change on the way",
+            "leaf.quantum: quantum cannot change during the run",
         ),
-        ({"limit": {"steps": [["0 s", "5 packets"], ["0 s", "6 packets"]]}}, "steps must go forward in time"),
+        ({"limit": {"steps": [["0 s", "5 packets"], ["0 s", "6 packets"]]}}, "steps must be in order of time"),
         ({"limit": {"steps": [["1 s", "5 packets"]]}}, 'the first step must be at "0 s"'),
-        ({"limit": {"steps": []}}, "an empty list gives no limit"),
+        ({"limit": {"steps": []}}, "must have at least one limit"),
         ({"limit": {"steps": [["0 s", "5 packets"], ["9 s", "0 packets"]]}}, "limit.steps[1][1]: a queue of zero"),
-        ({"limit": "5 packets", "change": "replace"}, "nothing in this queue has any"),
+        ({"limit": "5 packets", "change": "replace"}, "is for steps, and this queue has none"),
         (
             {
                 "scheduler": {

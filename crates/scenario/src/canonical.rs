@@ -1,4 +1,4 @@
-//! The canonical form of a scenario: what its hash is taken of.
+//! The canonical form of a scenario, the input of its hash.
 //!
 //! It is a scenario file itself, as JSON: quantities in SI units, defaults explicit, keys sorted, no title, no
 //! `[sweep]`. Decoding it gives the same scenario and the same canonical form. Two files have the same hash exactly if

@@ -64,7 +64,7 @@ pub fn nested() -> Vec<&'static Nested> {
     found
 }
 
-/// What is wrong with several parameters of a mechanism together.
+/// Errors in the combination of a mechanism's parameters.
 pub fn check(mechanism: &Mechanism, values: &Values) -> Vec<Problem> {
     match mechanism.room {
         Room::Queue | Room::Scheduler => evenflow_queue::check(mechanism.kind, values),
@@ -76,7 +76,7 @@ pub fn check(mechanism: &Mechanism, values: &Values) -> Vec<Problem> {
     }
 }
 
-/// The same where some parameters are missing because they could not be decoded: what can be said nevertheless.
+/// The same check, if some parameters are missing because they could not be decoded.
 pub(crate) fn check_partly(mechanism: &Mechanism, values: &Values) -> Vec<Problem> {
     match mechanism.room {
         Room::Queue => evenflow_queue::check_partly(mechanism.kind, values),
@@ -86,7 +86,7 @@ pub(crate) fn check_partly(mechanism: &Mechanism, values: &Values) -> Vec<Proble
     }
 }
 
-/// Fills in what a preset decides about parameters that were not given.
+/// Sets absent parameters from a preset.
 pub(crate) fn complete(mechanism: &Mechanism, values: &mut Values) {
     match mechanism.room {
         Room::Queue => evenflow_queue::complete(mechanism.kind, values),
@@ -105,7 +105,7 @@ pub(crate) fn fifo() -> &'static Mechanism {
     &evenflow_queue::fifo::TABLE
 }
 
-/// What a mechanism of a room is called in a message.
+/// The noun for a mechanism of a room in messages.
 pub(crate) fn noun(room: Room) -> &'static str {
     match room {
         Room::Queue => "queue kind",
@@ -157,7 +157,7 @@ pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// What answers a name that is no mistake: that it is not built, and what comes nearest.
+/// The answer to the name of a planned mechanism, with the nearest existing one.
 pub fn not_built(room: Room, name: &str) -> Option<String> {
     let plain = name.to_lowercase().replace('_', "-");
     let (known, near) = announced(room).iter().find(|(known, _)| *known == plain)?;

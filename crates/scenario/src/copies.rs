@@ -1,9 +1,9 @@
-//! How many copies of each component there are, and whose is which.
+//! The number of copies of each component, and their users or flows.
 
 use crate::model::{Component, Group, Per, Scenario, Traffic};
 
 impl Traffic {
-    /// Whether it is an application, which opens its flows on the way.
+    /// Whether it is an application, which opens flows during the run.
     pub fn opens(&self) -> bool {
         self.talks || evenflow_traffic::opens(self.spec.mechanism.kind, &self.spec.values)
     }

@@ -19,7 +19,7 @@ impl Errors {
         self.0.push((path.into(), message.into()));
     }
 
-    /// How many there are so far; tells whether decoding a part added any.
+    /// Number of errors so far, to detect new ones.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -34,7 +34,7 @@ impl Errors {
         self.0.iter().map(|(path, message)| (path.as_str(), message.as_str()))
     }
 
-    /// Sorted by path; what several checks found alike is said once.
+    /// Sorted by path, without duplicates.
     pub(crate) fn sorted(mut self) -> Errors {
         self.0.sort();
         self.0.dedup();
@@ -70,7 +70,7 @@ fn toml_key(key: &str) -> String {
             '"' | '\\' => text.extend(['\\', c]),
             '\n' => text.push_str("\\n"),
             '\t' => text.push_str("\\t"),
-            // What Rust would not print as it is: control and format characters, and others without a shape.
+            // Control and format characters, and others without a shape.
             _ if c.escape_debug().len() > 1 && u32::from(c) <= 0xffff && c != '\'' => {
                 text.push_str(&format!("\\u{:04X}", u32::from(c)));
             }
@@ -84,7 +84,7 @@ fn toml_key(key: &str) -> String {
     text
 }
 
-/// `text` in quotation marks, as TOML escapes it, on one line, cut where nobody would read on.
+/// `text` in quotation marks with TOML's escapes, on one line, cut to a readable length.
 pub(crate) fn quoted(text: &str) -> String {
     const LONGEST: usize = 60;
     if text.chars().count() <= LONGEST {
@@ -93,7 +93,7 @@ pub(crate) fn quoted(text: &str) -> String {
     toml_key(&text.chars().take(LONGEST - 1).chain(['…']).collect::<String>())
 }
 
-/// A JSON value for a message: a scalar as it is written, else what kind of thing it is.
+/// A JSON value for a message: a scalar as written, otherwise its type.
 pub(crate) fn shown(value: &Json) -> String {
     match value {
         Json::Null => "nothing".into(),
@@ -122,7 +122,7 @@ pub(crate) fn suggestion<'a>(name: &str, valid: impl IntoIterator<Item = &'a str
     }
 }
 
-/// Names in a row, each and all of them cut where nobody would read on.
+/// A list of names, cut to a readable length.
 fn listed(names: &[&str]) -> String {
     const MOST: usize = 60;
     let cut = |name: &&str| -> String {
@@ -141,8 +141,8 @@ fn listed(names: &[&str]) -> String {
     if names.len() > MOST { format!("{text}, … ({} more)", names.len() - MOST) } else { text }
 }
 
-/// The valid name that `name` was probably meant to be: the only one that begins so, the one with the fewest letters
-/// wrong (at most a third), or the only one that has it as a part.
+/// The valid name closest to `name`. It is unique by its beginning, has the fewest wrong letters (up to a
+/// third), or is the only one that contains `name`.
 pub(crate) fn nearest<'a>(name: &str, valid: &[&'a str]) -> Option<&'a str> {
     // A name of a thousand letters is no slip of the finger, and the table below grows with its square.
     if name.chars().count() > 64 {
@@ -172,7 +172,7 @@ pub(crate) fn nearest<'a>(name: &str, valid: &[&'a str]) -> Option<&'a str> {
     }
 }
 
-/// Whether `valid` begins with what was written, three letters at least.
+/// Whether `valid` begins with `name`, which has at least three letters.
 fn begins(name: &str, valid: &str) -> bool {
     let name = plain(name);
     name.len() >= 3 && plain(valid).starts_with(&name)

@@ -1,6 +1,6 @@
 //! The JSON Schema of scenario files, for editors: completion, hints, red underlines.
 //!
-//! It knows shapes and names, not what concerns several places at once; the decoder has the last word.
+//! It checks types and names, not relations between keys; the decoder checks those.
 
 use evenflow_base::schema::{Fallback, Mechanism, Nested, Param, Room, Type};
 use serde_json::{Map, Value as Json, json};
@@ -18,7 +18,7 @@ pub fn json_schema() -> String {
     Json::Object(schema).to_string()
 }
 
-/// The quantities, each as plain text or as a law.
+/// The quantities, each as plain text or as a distribution.
 fn definitions() -> Json {
     let number = r"^\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)? ?";
     let rate = "([kMGT]?bit/s|[kMG]?B/s)$";
@@ -52,7 +52,7 @@ fn definitions() -> Json {
         "name".into(),
         json!({ "type": "string", "pattern": r#"^[^-\s.,:;\[\]"'][^\s.,:;\[\]"']*$"# }),
     );
-    // It stands in every alternative of a queue.
+    // It is in every alternative of a queue.
     all.insert(SCHEDULER.name.into(), table_of(&SCHEDULER, Some(Room::Scheduler)));
     all.extend(catalogue::nested().into_iter().map(|table| (table.name.to_owned(), nested(table))));
     Json::Object(all)
@@ -90,7 +90,8 @@ fn section(section: &Section, mechanism: Option<&Mechanism>) -> Map<String, Json
     }
     if let Some(mechanism) = mechanism {
         add_all(mechanism.params, mechanism.traits.changes, &mut properties, &mut required);
-        // What names the alternative must be there, or every alternative would fit; a queue may leave it out.
+        // The key that names the alternative is required, or every alternative would match; a queue may omit
+        // it.
         if section.keys.iter().any(|key| key.name == "kind" && key.default == Fallback::Required) {
             required.push("kind");
         }
@@ -125,7 +126,7 @@ fn add_all(
     }
 }
 
-/// A value, or what it is from each instant on.
+/// A value, or steps of it.
 fn or_steps(value: &Json) -> Json {
     let step = json!({
         "type": "array", "minItems": 2, "maxItems": 2, "prefixItems": [reference("plain-duration"), value],

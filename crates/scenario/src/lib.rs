@@ -1,9 +1,9 @@
-//! The scenario: its grammar, its checks, and what a run is given.
+//! The scenario format: decoding, checks, and the input of a run.
 //!
-//! [`Scenario::from_json`] (or `from_toml`, `from_value`) turns a file into a [`Scenario`] or into [`Errors`], all of them at
-//! once, each with its path in the file and the nearest valid name. What a mechanism's table may hold stands in the
-//! mechanism's own crate; what the scenario's tables may hold in [`sections`]; [`catalogue`] brings both together and
-//! makes documents of them. Not here: `[sweep]`, which the studies expand before a scenario is decoded.
+//! [`Scenario::from_json`] (or `from_toml`, `from_value`) returns a [`Scenario`] or all [`Errors`] together,
+//! each with its path and the nearest valid name. Mechanisms declare their tables in other crates,
+//! [`sections`] declares the scenario's own. [`catalogue`] joins both. Studies expand `[sweep]` before
+//! decoding.
 
 #[macro_use(words)]
 extern crate evenflow_base;

@@ -1,9 +1,9 @@
-//! The fields of a record: what each number of a run means.
+//! The fields of a record, with unit, window and formula.
 
 /// A field of a run's JSON.
 #[derive(Clone, Copy, Debug)]
 pub struct Metric {
-    /// Its path; names in capitals stand for the scenario's own.
+    /// Its path; names in capitals are placeholders.
     pub name: &'static str,
     /// Its unit.
     pub unit: &'static str,
@@ -13,26 +13,26 @@ pub struct Metric {
     pub formula: &'static str,
     /// One sentence.
     pub doc: &'static str,
-    /// The version of the record since which it is there.
+    /// The version of the record that added it.
     pub since: u32,
 }
 
-/// The version of the record: raised by one when fields are added. Version 1 is the first whose hash covers what was
-/// measured and nothing else.
+/// The version of the record, raised by one when fields are added. Since version 1 the hash covers only
+/// measurements.
 pub const VERSION: u32 = 2;
 
-/// Counted from the end of the warm-up on.
+/// From the end of the warm-up.
 const WINDOW: &str = "[warmup, duration]";
-/// Counted from the beginning.
+/// From the beginning.
 const RUN: &str = "whole run";
 
-/// Declares the fields: name, unit, window and formula under one doc comment, and the version since which it is there.
+/// Declares fields with doc comment, name, unit, window, formula and first version.
 macro_rules! metrics {
     ($(
         $(#[doc = $doc:literal])+
         $name:literal: $unit:literal, $window:expr $(, $formula:literal)? $(=> $since:literal)?;
     )*) => {
-        /// All of them. W is the length of the window, n the number of users of a group.
+        /// All fields. W is the length of the window, n the number of users of a group.
         pub static METRICS: &[Metric] = &[$(Metric {
             name: $name,
             unit: $unit,
@@ -45,178 +45,176 @@ macro_rules! metrics {
 }
 
 metrics! {
-    /// What was simulated.
+    /// Hash of the scenario.
     "scenario_hash": "", RUN, "SHA-256 of the canonical scenario, 16 digits";
-    /// What was measured: equal for equal (scenario, seed), on any machine and with any number of threads.
+    /// Hash of the measurements: equal for equal (scenario, seed), on any machine and with any number of
+    /// threads.
     "record_hash": "", RUN,
         "SHA-256 of the record and its series, 16 digits; without scenario_hash, events, \
          record_version and provenance";
-    /// Version of the record; fields are added with later versions, and each says since which it is there.
+    /// Version of the record. Later versions add fields; each field has the version that added it.
     "record_version": "1", RUN;
     /// The seed of all random streams.
     "seed": "1", RUN;
     /// Start and end of the measurement.
     "window_s": "s", RUN, "[warmup, duration]";
-    /// Which engine ran; provenance, outside the record.
+    /// Engine of the run; provenance, outside the record.
     "engine": "", RUN, "{id: hash of the engine's sources and lock file, version, profile: release or debug}";
-    /// Names of the reason codes in lists of drops and marks, in their order; record_hash covers those that
-    /// occur there.
+    /// Names of the reason codes in lists of drops and marks, in their order. record_hash covers only names
+    /// that occur in the lists.
     "event_reasons": "", RUN;
-    /// Events the loop handled; depends on how a link is simulated, so not part of record_hash.
+    /// Events in the event loop. It depends on the simulation of links, so record_hash excludes it.
     "events": "1", RUN;
-    /// Link crossings of all packets, acknowledgements included.
+    /// Link crossings of all packets, including ACKs.
     "packet_hops": "1", RUN;
-    /// Time the run took, from building the network to the record; provenance, outside the record.
+    /// Wall-clock time of the run, from building the network to the record; provenance, outside the record.
     "wall_s": "s", RUN;
     /// Processor time of the run's thread; provenance, outside the record.
     "cpu_s": "s", RUN;
-    /// Users of the group.
+    /// Number of users of the group.
     "groups.G.users": "1", RUN, "n";
-    /// Application bytes delivered in order, each once; mean over users.
+    /// Application bytes delivered in order, without duplicates; mean over users.
     "groups.G.goodput_bps": "bit/s", WINDOW, "8 * sum of in-order application bytes / (W n)";
-    /// Bytes of all data packets, headers and duplicates included, that reached the end of the path; mean over
-    /// users.
+    /// Bytes of data packets that reached the end of the path, with headers and duplicates; mean over users.
     "groups.G.throughput_bps": "bit/s", WINDOW, "8 * sum of bytes at the end of the path / (W n)";
     /// Goodput of each user.
     "groups.G.users_goodput_bps": "bit/s", WINDOW, "8 * in-order application bytes of a user / W";
     /// Throughput of each user.
     "groups.G.users_throughput_bps": "bit/s", WINDOW, "8 * bytes of a user at the end of the path / W";
-    /// Throughput of each flow, users one after the other.
+    /// Throughput of each flow, in the order of users.
     "groups.G.flows_throughput_bps": "bit/s", WINDOW, "8 * bytes of a flow at the end of the path / W";
-    /// Data packets sent, repeated ones included.
+    /// Data packets sent, including retransmissions.
     "groups.G.sent_packets": "packets", WINDOW;
-    /// Data packets sent again.
+    /// Retransmitted data packets.
     "groups.G.retransmits": "packets", WINDOW;
-    /// Data packets of the group dropped anywhere.
+    /// Dropped data packets of the group, at all components.
     "groups.G.losses": "packets", WINDOW;
     /// Data packets of the group that arrived with a congestion mark.
     "groups.G.marks": "packets", WINDOW;
-    /// Data packets dropped in the window for each that was sent in it; above 1 where more are dropped that
-    /// were sent before than are sent. Null if none was sent.
+    /// Data packets dropped in the window, divided by data packets sent in it. It may exceed 1 if packets sent
+    /// earlier are dropped. Null if none was sent.
     "groups.G.loss_ratio": "1", WINDOW, "losses / sent_packets";
     /// Data packets that reached the end of the path.
     "groups.G.delivered_packets": "packets", WINDOW;
     /// Mean congestion window.
     "groups.G.window_packets_mean": "packets", WINDOW, "time average over the group's TCP flows";
-    /// How much of the time the window stood at its floor.
+    /// Share of time with the congestion window at its minimum.
     "groups.G.window_at_floor": "1", WINDOW, "share of time, mean over the group's TCP flows";
-    /// TCP flows that gave up.
+    /// TCP flows that aborted after too many retransmissions.
     "groups.G.flows_dead": "1", RUN;
-    /// What its senders counted of themselves; only of groups with TCP.
+    /// Counters of the group's TCP senders, for groups with TCP.
     "groups.G.senders": "", WINDOW, "sums over the group's TCP senders" => 2;
-    /// Windows reduced after a loss that ACKs or probes showed.
+    /// Window reductions after a loss detected by ACKs or probes.
     "groups.G.senders.reductions.loss": "1", WINDOW => 2;
-    /// Windows reduced after congestion marks.
+    /// Window reductions after congestion marks.
     "groups.G.senders.reductions.mark": "1", WINDOW => 2;
-    /// Windows reduced after a timeout.
+    /// Window reductions after a timeout.
     "groups.G.senders.reductions.timeout": "1", WINDOW => 2;
-    /// Falls of the slow-start threshold.
+    /// Decreases of the slow-start threshold.
     "groups.G.senders.threshold_falls": "1", WINDOW => 2;
-    /// Windows reduced because a sender had been idle.
+    /// Window reductions after an idle period of the sender.
     "groups.G.senders.restarts": "1", WINDOW => 2;
-    /// Retransmission timeouts, repeated ones included.
+    /// Retransmission timeouts, including repeated ones.
     "groups.G.senders.timeouts": "1", WINDOW => 2;
-    /// Time in which the congestion window kept a sender from sending more.
+    /// Time in which the congestion window limited a sender.
     "groups.G.senders.limited_s.congestion": "s", WINDOW, "sum over connections" => 2;
-    /// Time in which the receive window did.
+    /// Time in which the receive window limited a sender.
     "groups.G.senders.limited_s.receive": "s", WINDOW, "sum over connections" => 2;
-    /// Time in which there was nothing to send, or no room in the send buffer.
+    /// Time without data to send, or with a full send buffer.
     "groups.G.senders.limited_s.application": "s", WINDOW, "sum over connections" => 2;
-    /// What they were told of congestion and what they reported; only of groups with a line conex. reports =
-    /// told.loss + told.mark - told.needless - owed - dropped over a whole run, for honest senders, and each
-    /// run checks it of each sender; with lost_reports = "repeated", reports on lost packets are made again and
-    /// come on top.
+    /// Congestion signals received and reports sent, for groups with conex. For honest senders and a whole
+    /// run, reports = told.loss + told.mark - told.needless - owed - dropped. Each run checks this for each
+    /// sender. With lost_reports = "repeated", repeated reports are added.
     "groups.G.conex": "", WINDOW, "sums over the group's ConEx senders" => 2;
-    /// What owed and dropped count: packets or bytes.
+    /// Unit of owed and dropped: packets or bytes.
     "groups.G.conex.unit": "", RUN => 2;
     /// Data packets sent that report a loss.
     "groups.G.conex.reports.loss.packets": "packets", WINDOW => 2;
-    /// Their bytes on the wire.
+    /// Bytes of these packets on the wire.
     "groups.G.conex.reports.loss.bytes": "B", WINDOW => 2;
     /// Data packets sent that report a congestion mark.
     "groups.G.conex.reports.mark.packets": "packets", WINDOW => 2;
-    /// Their bytes on the wire.
+    /// Bytes of these packets on the wire.
     "groups.G.conex.reports.mark.bytes": "B", WINDOW => 2;
-    /// Data packets sent that are a credit.
+    /// Data packets sent as credit.
     "groups.G.conex.reports.credit.packets": "packets", WINDOW => 2;
-    /// Their bytes on the wire.
+    /// Bytes of these packets on the wire.
     "groups.G.conex.reports.credit.bytes": "B", WINDOW => 2;
-    /// Packets sent again: lost, as far as the senders know.
+    /// Retransmitted packets: losses as the senders know them.
     "groups.G.conex.told.loss.packets": "packets", WINDOW => 2;
-    /// Their bytes on the wire.
+    /// Bytes of these packets on the wire.
     "groups.G.conex.told.loss.bytes": "B", WINDOW => 2;
-    /// Marks that came back; with classic feedback, reductions for marks.
+    /// Marks reported by receivers; with classic feedback, reductions for marks.
     "groups.G.conex.told.mark.packets": "packets", WINDOW => 2;
-    /// The bytes on the wire of so many marked packets.
+    /// Bytes on the wire of these packets.
     "groups.G.conex.told.mark.bytes": "B", WINDOW => 2;
-    /// Packets sent again in vain, where undo_spurious takes them back.
+    /// Spurious retransmissions, with undo_spurious.
     "groups.G.conex.told.needless.packets": "packets", WINDOW => 2;
-    /// Their bytes on the wire.
+    /// Bytes of these packets on the wire.
     "groups.G.conex.told.needless.bytes": "B", WINDOW => 2;
-    /// Packets lost or marked, as far as the senders know.
+    /// Packets lost or marked, as known by the senders.
     "groups.G.conex.congestion.packets": "packets", WINDOW, "told.loss + told.mark - told.needless" => 2;
-    /// Their bytes on the wire: the congestion-volume.
-    "groups.G.conex.congestion.bytes": "B", WINDOW, "the same" => 2;
-    /// Reports of losses still to be made by flows that are not over, or waiting for the user's next flow; less
-    /// than zero: reported ahead.
+    /// Bytes of these packets on the wire: the congestion-volume.
+    "groups.G.conex.congestion.bytes": "B", WINDOW, "as congestion.packets, in bytes" => 2;
+    /// Losses not yet reported by open flows, or left for the user's next flow. Negative: reported in advance.
     "groups.G.conex.owed.loss": "unit", "at the end" => 2;
-    /// The same of marks.
+    /// As owed.loss, for marks.
     "groups.G.conex.owed.mark": "unit", "at the end" => 2;
-    /// Reports of losses that flows left behind which are over; less than zero: they had reported ahead.
+    /// Losses that finished flows never reported. Negative: reported in advance.
     "groups.G.conex.dropped.loss": "unit", RUN => 2;
-    /// The same of marks.
+    /// As dropped.loss, for marks.
     "groups.G.conex.dropped.mark": "unit", RUN => 2;
     /// Reports of losses and marks, by user.
     "groups.G.conex.users_report_packets": "packets", WINDOW => 2;
-    /// Their bytes on the wire, by user.
+    /// Bytes of these packets on the wire, by user.
     "groups.G.conex.users_report_bytes": "B", WINDOW => 2;
-    /// Packets lost or marked, as far as the senders know, by user.
+    /// Packets lost or marked, as known by the senders, by user.
     "groups.G.conex.users_congestion_packets": "packets", WINDOW => 2;
-    /// Their bytes on the wire, by user.
+    /// Bytes of these packets on the wire, by user.
     "groups.G.conex.users_congestion_bytes": "B", WINDOW => 2;
-    /// What became of what applications ask for and wait for; only of traffic that opens its flows on the way.
+    /// Transfers of applications, for traffic that opens flows during the run.
     "groups.G.transfers": "", WINDOW => 2;
     /// Transfers started.
     "groups.G.transfers.started": "1", WINDOW => 2;
-    /// Transfers of which all bytes arrived.
+    /// Transfers with all bytes delivered.
     "groups.G.transfers.completed": "1", WINDOW => 2;
-    /// Transfers that their application gave up.
+    /// Transfers abandoned by the application.
     "groups.G.transfers.abandoned": "1", WINDOW => 2;
-    /// Transfers of which a connection was reset or gave up.
+    /// Transfers with a connection that was reset or aborted.
     "groups.G.transfers.failed": "1", WINDOW => 2;
-    /// Transfers that are started and have not ended.
+    /// Mean number of transfers in progress.
     "groups.G.transfers.in_progress_mean": "1", WINDOW, "time average, sum over users" => 2;
-    /// Application bytes.
+    /// Application bytes of completed transfers.
     "groups.G.transfers.bytes": "B", WINDOW, "sum over completed transfers" => 2;
     /// Time from the start of a transfer to its first byte: mean.
     "groups.G.transfers.first_byte_s_mean": "s", WINDOW, "mean over completed transfers" => 2;
-    /// Time from the start of a transfer to its first byte: spread.
+    /// Time from the start of a transfer to its first byte: standard deviation.
     "groups.G.transfers.first_byte_s_sd": "s", WINDOW, "standard deviation over completed transfers" => 2;
     /// Time from the start of a transfer to its first byte: median.
     "groups.G.transfers.first_byte_s_p50": "s", WINDOW,
         "50th percentile, within 0.3 % over completed transfers" => 2;
-    /// Time from the start of a transfer to its first byte: one transfer in twenty takes longer.
+    /// Time from the start of a transfer to its first byte: 95th percentile.
     "groups.G.transfers.first_byte_s_p95": "s", WINDOW,
         "95th percentile, within 0.3 % over completed transfers" => 2;
-    /// Time from the start of a transfer to its first byte: one transfer in a hundred takes longer.
+    /// Time from the start of a transfer to its first byte: 99th percentile.
     "groups.G.transfers.first_byte_s_p99": "s", WINDOW,
         "99th percentile, within 0.3 % over completed transfers" => 2;
-    /// Time from the start of a transfer to its first byte: the longest.
+    /// Time from the start of a transfer to its first byte: maximum.
     "groups.G.transfers.first_byte_s_max": "s", WINDOW, "maximum over completed transfers" => 2;
     /// Time from the start of a transfer to its end: mean.
     "groups.G.transfers.completion_s_mean": "s", WINDOW, "mean over completed transfers" => 2;
-    /// Time from the start of a transfer to its end: spread.
+    /// Time from the start of a transfer to its end: standard deviation.
     "groups.G.transfers.completion_s_sd": "s", WINDOW, "standard deviation over completed transfers" => 2;
     /// Time from the start of a transfer to its end: median.
     "groups.G.transfers.completion_s_p50": "s", WINDOW,
         "50th percentile, within 0.3 % over completed transfers" => 2;
-    /// Time from the start of a transfer to its end: one transfer in twenty takes longer.
+    /// Time from the start of a transfer to its end: 95th percentile.
     "groups.G.transfers.completion_s_p95": "s", WINDOW,
         "95th percentile, within 0.3 % over completed transfers" => 2;
-    /// Time from the start of a transfer to its end: one transfer in a hundred takes longer.
+    /// Time from the start of a transfer to its end: 99th percentile.
     "groups.G.transfers.completion_s_p99": "s", WINDOW,
         "99th percentile, within 0.3 % over completed transfers" => 2;
-    /// Time from the start of a transfer to its end: the longest.
+    /// Time from the start of a transfer to its end: maximum.
     "groups.G.transfers.completion_s_max": "s", WINDOW, "maximum over completed transfers" => 2;
     /// Transfers started, by user.
     "groups.G.transfers.users_started": "1", WINDOW => 2;
@@ -228,168 +226,167 @@ metrics! {
     "groups.G.transfers.users_failed": "1", WINDOW => 2;
     /// Application bytes of completed transfers, by user.
     "groups.G.transfers.users_bytes": "B", WINDOW => 2;
-    /// Time that completed transfers took in all, by user.
+    /// Total completion time of completed transfers, by user.
     "groups.G.transfers.users_completion_s": "s", WINDOW, "sum over completed transfers" => 2;
-    /// What users of traffic that plays video have seen; only of such groups.
+    /// Measurements of viewers, for groups that play video.
     "groups.G.video": "", WINDOW => 2;
-    /// Videos asked for.
+    /// Videos requested.
     "groups.G.video.asked": "1", WINDOW => 2;
-    /// Videos that began to play.
+    /// Videos that started to play.
     "groups.G.video.started": "1", WINDOW => 2;
-    /// Videos shown to their end.
+    /// Videos played to the end.
     "groups.G.video.finished": "1", WINDOW => 2;
-    /// Videos given up, or lost with their connection.
+    /// Videos abandoned, or lost with their connection.
     "groups.G.video.left": "1", WINDOW => 2;
     /// Time from the request for a video to its start: mean.
     "groups.G.video.startup_s_mean": "s", WINDOW, "mean over videos that start in the window" => 2;
-    /// Time from the request for a video to its start: the longest.
-    "groups.G.video.startup_s_max": "s", WINDOW, "maximum over the same" => 2;
-    /// Stalls that begin in the window; the wait before the start is none.
+    /// Time from the request for a video to its start: maximum.
+    "groups.G.video.startup_s_max": "s", WINDOW, "maximum over these" => 2;
+    /// Stalls that begin in the window, without the initial wait.
     "groups.G.video.stalls": "1", WINDOW => 2;
-    /// Length of a stall; one that lasts at the end has the length that it has then.
+    /// Mean duration of a stall. A stall at the end of the run counts with its duration so far.
     "groups.G.video.stall_s_mean": "s", WINDOW, "mean over stalls that begin in the window" => 2;
-    /// The longest of these.
-    "groups.G.video.stall_s_max": "s", WINDOW, "maximum over the same" => 2;
-    /// Time in which video was shown.
+    /// Maximum duration of a stall.
+    "groups.G.video.stall_s_max": "s", WINDOW, "maximum over these" => 2;
+    /// Time of playback.
     "groups.G.video.played_s": "s", WINDOW, "sum over users" => 2;
-    /// Time in which it stood still.
+    /// Time of stalls.
     "groups.G.video.stalled_s": "s", WINDOW, "sum over users" => 2;
-    /// Time in which users waited for a start.
+    /// Time of users between request and start.
     "groups.G.video.waited_s": "s", WINDOW, "sum over users" => 2;
-    /// Bitrate of what was asked for.
+    /// Mean bitrate of requested videos or chunks.
     "groups.G.video.bitrate_bps": "bit/s", WINDOW,
-        "mean over videos, or over chunks of adaptive video, asked for" => 2;
-    /// Videos asked for, by user.
+        "mean over requested videos, or over requested chunks of adaptive video" => 2;
+    /// Videos requested, by user.
     "groups.G.video.users_asked": "1", WINDOW => 2;
-    /// Videos that began to play, by user.
+    /// Videos that started to play, by user.
     "groups.G.video.users_started": "1", WINDOW => 2;
-    /// Videos shown to their end, by user.
+    /// Videos played to the end, by user.
     "groups.G.video.users_finished": "1", WINDOW => 2;
-    /// When the last video that was shown to its end was, by user; null where none was.
+    /// Time at which the last complete video ended, by user; null without any.
     "groups.G.video.users_finished_s": "s", WINDOW => 2;
-    /// Videos given up or lost, by user.
+    /// Videos abandoned or lost, by user.
     "groups.G.video.users_left": "1", WINDOW => 2;
-    /// Time from request to start, by user; null where none started.
+    /// Time from request to start, by user; null without a start.
     "groups.G.video.users_startup_s": "s", WINDOW, "mean over a user's videos that start in the window" => 2;
     /// Stalls that begin in the window, by user.
     "groups.G.video.users_stalls": "1", WINDOW => 2;
-    /// Length of these stalls in all, by user; over users_stalls it is their mean.
+    /// Total duration of these stalls, by user. Divided by users_stalls it gives the mean.
     "groups.G.video.users_stall_s": "s", WINDOW, "sum over the user's stalls that begin in the window" => 2;
-    /// Time in which video was shown, by user.
+    /// Time of playback, by user.
     "groups.G.video.users_played_s": "s", WINDOW => 2;
-    /// Time in which it stood still, by user.
+    /// Time of stalls, by user.
     "groups.G.video.users_stalled_s": "s", WINDOW => 2;
-    /// Time in which he waited for a start, by user.
+    /// Time between request and start, by user.
     "groups.G.video.users_waited_s": "s", WINDOW => 2;
-    /// Bitrate of what was asked for, by user; null where nothing was.
+    /// Mean bitrate of requested videos or chunks, by user; null without requests.
     "groups.G.video.users_bitrate_bps": "bit/s", WINDOW, "as bitrate_bps" => 2;
-    /// Chunks asked for; this and what follows only of adaptive video.
+    /// Chunks requested; only for adaptive video, like the following fields.
     "groups.G.video.chunks": "1", WINDOW => 2;
-    /// Chunks of another level than the one before.
+    /// Chunks with another level than the previous one.
     "groups.G.video.switches": "1", WINDOW => 2;
-    /// Chunks asked for, by user.
+    /// Chunks requested, by user.
     "groups.G.video.users_chunks": "1", WINDOW => 2;
-    /// Chunks of another level than the one before, by user.
+    /// Chunks with another level than the previous one, by user.
     "groups.G.video.users_switches": "1", WINDOW => 2;
-    /// How far the bitrate went up and down in all, by user.
+    /// Sum of all bitrate changes, up and down, by user.
     "groups.G.video.users_switched_bps": "bit/s", WINDOW,
         "sum over switches of the difference between the bitrates" => 2;
-    /// Levels asked for, by user; the first is that at the beginning of the window, where there is one.
+    /// Requested levels, by user. The first entry is the level at the start of the window, if any.
     "groups.G.video.users_levels": "s, 1", WINDOW, "[instant, level] of each request for another level" => 2;
-    /// Levels received, by user; the first as in users_levels.
+    /// Levels received, by user. The first entry is as in users_levels.
     "groups.G.video.users_levels_received": "s, 1", WINDOW,
-        "[instant, level] of each chunk that comes in at another level" => 2;
-    /// Levels shown, by user; the first as in users_levels.
+        "[instant, level] of each chunk received at another level" => 2;
+    /// Levels played, by user. The first entry is as in users_levels.
     "groups.G.video.users_levels_shown": "s, 1", WINDOW,
-        "[instant, level] of each chunk that is shown at another level" => 2;
-    /// Chunks that have come in whole while the viewer was there.
+        "[instant, level] of each chunk played at another level" => 2;
+    /// Chunks completely received while the viewer was present.
     "groups.G.video.chunks_received": "1", WINDOW => 2;
-    /// The same, by user.
+    /// Chunks completely received, by user.
     "groups.G.video.users_chunks_received": "1", WINDOW => 2;
-    /// When the first video was asked for, by user; null where none was.
+    /// Time of the first request for a video, by user; null without any.
     "groups.G.video.users_asked_s": "s", WINDOW => 2;
-    /// Falls of their slow-start thresholds, by user.
+    /// Decreases of the servers' slow-start thresholds, by user.
     "groups.G.video.users_threshold_falls": "1", WINDOW, "sum over the servers of a user's video" => 2;
-    /// Falls of the threshold as Linux's tcp_probe logs it, by user: at least three quarters of the window,
-    /// with each segment received that finds another window than the last one logged.
-    "groups.G.video.users_probed_threshold_falls": "1", WINDOW, "the same" => 2;
-    /// Times when a server went on after it had been idle for longer than its timeout, by user.
-    "groups.G.video.users_idle_periods": "1", WINDOW, "the same" => 2;
-    /// Of these, that reduced the window, by user.
-    "groups.G.video.users_restarts": "1", WINDOW, "the same" => 2;
+    /// Decreases of the threshold as Linux's tcp_probe logs it, by user. The logged value is
+    /// at least 75 % of the window. Each received segment is logged if the window has changed.
+    "groups.G.video.users_probed_threshold_falls": "1", WINDOW, "sum over the servers of a user's video" => 2;
+    /// Idle periods of a server longer than its retransmission timeout, by user.
+    "groups.G.video.users_idle_periods": "1", WINDOW, "sum over the servers of a user's video" => 2;
+    /// Idle periods after which the window was reduced, by user.
+    "groups.G.video.users_restarts": "1", WINDOW, "sum over the servers of a user's video" => 2;
     /// Retransmission timeouts, repeated ones included, by user.
-    "groups.G.video.users_timeouts": "1", WINDOW, "the same" => 2;
+    "groups.G.video.users_timeouts": "1", WINDOW, "sum over the servers of a user's video" => 2;
     /// Copies of the stage.
     "stages.S.copies": "1", RUN;
-    /// Packets that crossed it forward and went on.
+    /// Packets that passed the stage in the forward direction.
     "stages.S.passed_packets": "packets", WINDOW, "sum over copies";
-    /// Bytes of those.
+    /// Bytes that passed the stage in the forward direction.
     "stages.S.passed_bytes": "B", WINDOW, "sum over copies";
     /// Packets dropped, by reason.
     "stages.S.drops.REASON": "packets", WINDOW, "sum over copies";
     /// Packets marked, by reason.
     "stages.S.marks.REASON": "packets", WINDOW, "sum over copies";
-    /// The same for packets that cross it backward, of kinds that act on them.
+    /// Fields for the reverse direction, for kinds that act on it.
     "stages.S.reverse": "", WINDOW, "as stages.S: passed_packets, passed_bytes, drops, marks" => 2;
-    /// Packets of its own that it has sent, of kinds that do.
+    /// Packets that the stage created and sent, for kinds that do.
     "stages.S.sent_packets": "packets", WINDOW, "sum over copies" => 2;
-    /// Bytes of those.
+    /// Bytes that the stage created and sent.
     "stages.S.sent_bytes": "B", WINDOW, "sum over copies" => 2;
     /// Each observable of the stage's kind.
     "stages.S.OBSERVABLE": "as declared", RUN, "value at the end, mean over copies";
-    /// The same of a group's users; only of kinds that keep accounts (congestion-policer, auditor), and not of
-    /// one that all share.
+    /// Each observable for a group's users. Only for congestion-policer and auditor, if the stage is not
+    /// shared.
     "stages.S.groups.G.OBSERVABLE": "as declared", RUN, "value at the end, mean over the group's copies" => 2;
-    /// The same of each copy: of each user with per = "user".
+    /// Each observable by copy; by user with per = "user".
     "stages.S.groups.G.users_OBSERVABLE": "as declared", RUN, "value at the end" => 2;
     /// Copies of the link.
     "links.L.copies": "1", RUN;
-    /// Share of time the transmitter was busy.
+    /// Share of time with a busy transmitter.
     "links.L.utilisation": "1", WINDOW, "busy time / W, mean over copies";
-    /// Waiting packets, the one in service not counted.
+    /// Queue length, without the packet in transmission.
     "links.L.queue_packets_mean": "packets", WINDOW, "time average, mean over copies";
-    /// From acceptance to the start of transmission.
+    /// Queueing delay, from acceptance to the start of transmission: mean.
     "links.L.queue_delay_s_mean": "s", WINDOW, "mean over accepted packets, then over copies";
-    /// Spread of the waiting time.
+    /// Queueing delay: standard deviation.
     "links.L.queue_delay_s_sd": "s", WINDOW, "standard deviation over accepted packets, mean over copies";
-    /// Waiting time that one packet in a hundred exceeds.
+    /// Queueing delay: 99th percentile.
     "links.L.queue_delay_s_p99": "s", WINDOW, "99th percentile over accepted packets of all copies";
-    /// The longest wait.
+    /// Queueing delay: maximum.
     "links.L.queue_delay_s_max": "s", WINDOW, "maximum over accepted packets of all copies";
-    /// Packets offered.
+    /// Packets that arrived at the link.
     "links.L.arrived_packets": "packets", WINDOW, "sum over copies";
     /// Packets whose transmission ended.
     "links.L.delivered_packets": "packets", WINDOW, "sum over copies";
-    /// Packets dropped, by reason; `loss` is the link's random loss, the others are its queue's.
+    /// Packets dropped, by reason. `loss` is the link's random loss; the queue has the other reasons.
     "links.L.drops.REASON": "packets", WINDOW, "sum over copies";
-    /// Packets marked, by reason; one that was marked before is marked again.
+    /// Packets marked, by reason. A packet that arrives with a mark counts again.
     "links.L.marks.REASON": "packets", WINDOW, "sum over copies";
-    /// Waiting time of a traffic class.
+    /// Mean queueing delay of a traffic class.
     "links.L.classes.CLASS.queue_delay_s_mean": "s", WINDOW, "mean over accepted packets of the class";
-    /// Spread of the waiting time of a traffic class.
+    /// Standard deviation of the queueing delay of a traffic class.
     "links.L.classes.CLASS.queue_delay_s_sd": "s", WINDOW,
         "standard deviation over accepted packets of the class";
     /// Packets of a traffic class whose transmission ended.
     "links.L.classes.CLASS.delivered_packets": "packets", WINDOW, "sum over copies";
-    /// Packets of a traffic class offered.
+    /// Packets of a traffic class that arrived at the link.
     "links.L.classes.CLASS.arrived_packets": "packets", WINDOW, "sum over copies" => 2;
     /// Packets of a traffic class dropped, by reason.
     "links.L.classes.CLASS.drops.REASON": "packets", WINDOW, "sum over copies" => 2;
     /// Packets of a traffic class marked, by reason.
     "links.L.classes.CLASS.marks.REASON": "packets", WINDOW, "sum over copies" => 2;
-    /// Of a class of `htb`: what its scheduler can observe, `drops` by reason.
+    /// Observables of a class of `htb`; `drops` by reason.
     "links.L.queue.classes.CLASS.OBSERVABLE": "as declared", WINDOW,
         "counters: sum over copies; others: value at the end, mean over copies";
-    /// The same of the leaves of users or flows, a list each: groups in the order of their names, their users,
-    /// their flows.
+    /// Observables of the leaves of users or flows, as lists. The order is: groups by name, users, flows.
     "links.L.queue.leaves.OBSERVABLE": "as declared", WINDOW, "as links.L.queue.classes";
-    /// What `sfq` and `fq-codel` can observe.
+    /// Observables of `sfq` and `fq-codel`.
     "links.L.queue.OBSERVABLE": "as declared", WINDOW,
         "counters: sum over copies; others: value at the end, mean over copies";
-    /// The same fields for the direction against the path.
+    /// The fields of `links.L` for the reverse direction.
     "links.L.reverse": "", WINDOW, "as links.L";
-    /// Recorded where the scenario asks for it.
-    "histograms.links.L.queue.packets": "1", WINDOW, "share of time per number of waiting packets";
-    /// Recorded where the scenario asks for it.
-    "histograms.links.L.queue.at_drop": "packets", WINDOW, "drops per number of packets that waited";
+    /// Histogram of the queue length, if recorded.
+    "histograms.links.L.queue.packets": "1", WINDOW, "share of time at each number of waiting packets";
+    /// Histogram of the queue length at drops, if recorded.
+    "histograms.links.L.queue.at_drop": "packets", WINDOW, "drops at each number of waiting packets";
 }

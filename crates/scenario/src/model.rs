@@ -1,6 +1,6 @@
 //! A scenario after decoding: names resolved, quantities in SI units, defaults filled in, every check passed.
 //!
-//! Links, stages and groups stand in the order of their names, so that a record does not depend on the order of a file.
+//! Links, stages and groups are sorted by name, so a record does not depend on the order in the file.
 
 use evenflow_base::schema::{Mechanism, Value, Values};
 use evenflow_base::{Duration, Rate, Time};
@@ -25,7 +25,7 @@ pub struct Scenario {
     pub arrivals: Vec<Arrivals>,
     /// Groups by name.
     pub groups: Vec<Group>,
-    /// What is recorded beside the counters.
+    /// Records other than counters.
     pub record: Record,
     /// Canonical JSON: SI units, defaults explicit, keys sorted, without title and `[sweep]`.
     pub canonical: String,
@@ -55,7 +55,7 @@ pub struct Spec {
 /// How many copies of a component there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Per {
-    /// One for everybody.
+    /// One shared copy.
     Shared,
     /// One for each user.
     User,
@@ -63,7 +63,7 @@ pub enum Per {
     Flow,
     /// One for each group.
     Group,
-    /// One for every so many users of a group.
+    /// One for each such number of users of a group.
     Users(u32),
 }
 
@@ -80,12 +80,12 @@ pub struct Link {
     pub reverse: Option<Direction>,
     /// How its delay varies.
     pub jitter: Option<Jitter>,
-    /// What it loses on the way.
+    /// Its losses.
     pub loss: Option<Loss>,
 }
 
 impl Link {
-    /// By what its scheduler tells its queues apart, on the way forward.
+    /// The key that its scheduler sorts packets by, in the forward direction.
     pub fn scheduler_per(&self) -> SchedulerPer {
         self.forward.queue.as_ref().map_or(SchedulerPer::Class, |queue| queue.scheduler_per)
     }
@@ -125,7 +125,7 @@ words! {
     pub enum Change {
         /// It goes on.
         Keep = "keep",
-        /// It is deleted with its packets, and made anew.
+        /// The scheduler is deleted with its packets and recreated.
         Replace = "replace",
     }
 }
@@ -148,7 +148,7 @@ pub enum Lost {
     Random(Value),
     /// So many of all, a [`Value::Number`] or random, in bursts of this mean length.
     Bursts(Value, f64),
-    /// The last of so many.
+    /// The last one of each such number of packets.
     Every(u64),
 }
 
@@ -163,7 +163,7 @@ pub struct Loss {
     pub until: Option<Duration>,
     /// Its directions.
     pub ways: Directions,
-    /// What is lost is sent again: how often at most, and how much later each time.
+    /// Retransmissions on the link: their maximum number, and the delay of each.
     pub again: Option<(u32, Duration)>,
 }
 
@@ -196,9 +196,9 @@ pub struct Queue {
     pub limit: Option<Value>,
     /// The scheduler; absent: FIFO.
     pub scheduler: Option<Spec>,
-    /// By what the scheduler tells its queues apart.
+    /// The key of the scheduler's queues.
     pub scheduler_per: SchedulerPer,
-    /// What it is from later instants on: limit and scheduler.
+    /// Later values: limit and scheduler.
     pub changes: Vec<(Time, Queue)>,
     /// The effect of a change.
     pub change: Change,
@@ -212,7 +212,7 @@ impl Queue {
     }
 }
 
-/// By what a scheduler tells its queues apart.
+/// The key of a scheduler's queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchedulerPer {
     /// By traffic class.
@@ -230,7 +230,7 @@ pub struct Stage {
     pub name: String,
     /// Its copies.
     pub per: Per,
-    /// What it is.
+    /// Its kind and parameters.
     pub spec: Spec,
     /// Index of the stage that it talks to.
     pub peer: Option<usize>,
@@ -239,7 +239,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Whether segments that cross it must tell their receive windows.
+    /// Whether segments that cross it must advertise receive windows.
     pub fn needs_windows(&self) -> bool {
         evenflow_stage::needs_windows(self.spec.mechanism.kind, &self.spec.values)
     }
@@ -257,7 +257,7 @@ pub enum Component {
 /// One step of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
-    /// What stands there.
+    /// The component.
     pub component: Component,
     /// Whether data crosses it against its direction (`-NAME`).
     pub against: bool,
@@ -274,7 +274,7 @@ pub struct Arrivals {
     pub start: Duration,
     /// When it ends, and whether its flows are reset then.
     pub ending: Option<(Duration, bool)>,
-    /// Who gets the arrivals; the shares add up to 1.
+    /// Receivers of the arrivals; the shares add up to 1.
     pub shares: Vec<Share>,
 }
 
@@ -298,7 +298,7 @@ pub struct Group {
     pub users: u32,
     /// Components in the order data meets them.
     pub path: Vec<Hop>,
-    /// What each user sends.
+    /// Traffic of each user.
     pub traffic: Vec<Traffic>,
     /// Random time a host spends on each data packet before sending it.
     pub processing: Option<Value>,
@@ -309,12 +309,12 @@ pub struct Group {
 /// One kind of traffic of a user.
 #[derive(Clone, Debug)]
 pub struct Traffic {
-    /// What it is.
+    /// Its kind and parameters.
     pub spec: Spec,
     /// Index into [`Scenario::classes`].
     pub class: u8,
-    /// It lasts for the whole run, and its connections are those of an application all the same: something on the path reads or
-    /// writes receive windows.
+    /// It lasts for the whole run, but needs an application's connections, because a component on the path
+    /// reads or writes receive windows.
     pub talks: bool,
     /// Its transport; `None` for datagrams.
     pub tcp: Option<Tcp>,
@@ -336,11 +336,11 @@ pub struct Tcp {
 pub struct Record {
     /// Time series.
     pub series: Vec<Series>,
-    /// Histograms: (link index, what).
+    /// Histograms: (link index, quantity).
     pub histograms: Vec<(usize, Histogram)>,
     /// Kinds of event listed one by one.
     pub events: Vec<EventKind>,
-    /// Flows whose packets are followed one by one.
+    /// Flows with a packet trace.
     pub trace: Vec<Traced>,
 }
 
@@ -353,12 +353,12 @@ pub struct Traced {
     pub group: usize,
     /// Which of its users.
     pub users: Copies,
-    /// Which of their flows; `None`: all, those that are opened on the way included.
+    /// Its flows; `None`: all, including those opened during the run.
     pub flows: Option<Copies>,
 }
 
 words! {
-    /// What a histogram counts.
+    /// The counted quantity of a histogram.
     pub enum Histogram {
         /// `links.L.queue.packets`: share of time at each queue length.
         Packets = "packets",
@@ -388,7 +388,7 @@ words! {
 pub struct Series {
     /// Its one spelling, `[*]` for all copies not yet expanded.
     pub of: String,
-    /// What it observes.
+    /// Its target.
     pub target: Target,
     /// How often.
     pub every: Every,
@@ -422,13 +422,13 @@ impl Copies {
 /// Which nodes of a scheduler that is a tree a series takes: classes or leaves of HTB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Node {
-    /// The one whose name is this many in the order of names.
+    /// The item at this index in the order of names.
     Named(u32),
     /// Leaves of users or flows.
     Leaves(Copies),
 }
 
-/// What a series observes.
+/// The target of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// `links.L.queue.packets`, … : an observable of a queue.

@@ -1,7 +1,7 @@
-//! Quantities: a number and a unit, or a law by which one is drawn.
+//! Quantities: a number with a unit, or a distribution.
 //!
-//! Decimal units are applied to the text, before it becomes a number, so that `"5 ms"` and `"0.005 s"` are the same
-//! number to the last bit, and scenarios that mean the same have the same hash.
+//! Decimal units shift the decimal point in the text. `"5 ms"` and `"0.005 s"` are then the same number to
+//! the last bit, and equal scenarios have equal hashes.
 
 use std::mem::discriminant;
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::errors::{Errors, join, nearest, quoted, shown, suggestion};
 
-/// What a unit measures.
+/// Dimension of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dimension {
     Rate,
@@ -61,7 +61,7 @@ impl Dimension {
     }
 }
 
-/// A unit: its name, what it measures, a power of ten and a factor that is none.
+/// A unit: its name, dimension, a power of ten and another factor.
 struct Unit(&'static str, Dimension, i64, f64);
 
 const UNITS: &[Unit] = &[
@@ -94,7 +94,7 @@ const UNITS: &[Unit] = &[
     Unit("packets/s", Dimension::PacketRate, 0, 1.0),
 ];
 
-/// What people write elsewhere, and what to write here.
+/// Spellings from other programs, and the right ones.
 const HABITS: &[(&str, &str)] = &[
     ("bps", "\"bit/s\""),
     ("kbps", "\"kbit/s\""),
@@ -203,7 +203,7 @@ fn shifted(number: &str, shift: i64) -> f64 {
     let (mantissa, power) = match number.find(['e', 'E']) {
         Some(at) => {
             let power = &number[at + 1..];
-            // Too many digits for an i64 is far beyond what a float can hold, either way.
+            // An exponent beyond i64 is outside the range of a float.
             let beyond = if power.starts_with('-') { -1_000_000 } else { 1_000_000 };
             (&number[..at], power.parse::<i64>().unwrap_or(beyond).clamp(-1_000_000, 1_000_000))
         }
@@ -224,7 +224,7 @@ fn not_a_number(text: &str) -> Option<String> {
     }
 }
 
-/// What a parameter of type `ty` needs, with an article.
+/// The quantity that type `ty` needs, with an article.
 fn needed(ty: Type) -> &'static str {
     match ty {
         Type::Rate => Dimension::Rate.facts().0,
@@ -273,7 +273,7 @@ pub(crate) fn single(json: &Json, ty: Type, range: &Range) -> Result<Value, Stri
     let value = match json {
         Json::String(text) if ty == Type::Number => {
             return Err(not_a_number(text)
-                .unwrap_or_else(|| format!("a pure number is needed, not {}", quoted(text))));
+                .unwrap_or_else(|| format!("a number without a unit is needed, not {}", quoted(text))));
         }
         Json::Number(n) if ty == Type::Number => match n.as_f64().filter(|x| x.is_finite()) {
             Some(x) => Value::Number(x + 0.0),
@@ -288,8 +288,8 @@ pub(crate) fn single(json: &Json, ty: Type, range: &Range) -> Result<Value, Stri
     };
     match value.number() {
         Some(0.0) if ty == Type::Rate && range.min >= 1.0 => Err(format!(
-            "a rate of {} would keep the packet that is being sent for ever; for an outage write the link's loss = \
-             {{ probability = 1, from = …, until = … }}",
+            "a rate of {} would never finish the packet in transmission; for an outage write the link's loss \
+             = {{ probability = 1, from = …, until = … }}",
             shown(json)
         )),
         Some(x) if !range.holds(x) => {
@@ -303,7 +303,7 @@ fn noun(ty: Type) -> &'static str {
     if ty == Type::Number { "a pure number" } else { needed(ty) }
 }
 
-/// A quantity, or a law by which it is drawn.
+/// A quantity, or its distribution.
 pub(crate) fn quantity(
     json: &Json,
     ty: Type,
@@ -324,7 +324,7 @@ pub const LAWS: [&str; 7] = ["uniform", "normal", "exponential", "gamma", "paret
 /// practice.
 pub(crate) const GAMMA_SHAPE: Range = Range { min: 0.01, closed: true, max: 1e6 };
 
-/// Shapes of a Pareto law that has a mean.
+/// Shapes of a Pareto distribution with a mean.
 pub(crate) const PARETO_SHAPE: Range = Range { min: 1.0, closed: false, max: 1e6 };
 
 /// Standard deviations of the logarithm: with the largest a draw is 10^21 times another as easily as not.
@@ -339,12 +339,13 @@ fn law(table: &Map<String, Json>, ty: Type, range: &Range, path: &str, errors: &
         }
         let message = match (key.as_str(), nearest(key, &["steps"])) {
             ("steps", _) => {
-                "does not change on the way; only a link's rate and values of its queue may have steps".into()
+                "cannot change during the run; only a link's rate and values of its queue may have steps"
+                    .into()
             }
             (_, Some(near)) if nearest(key, &LAWS).is_none() => {
-                format!("unknown law {}; did you mean \"{near}\"?", quoted(key))
+                format!("unknown distribution {}; did you mean \"{near}\"?", quoted(key))
             }
-            _ => format!("unknown law {}{}", quoted(key), suggestion(key, LAWS)),
+            _ => format!("unknown distribution {}{}", quoted(key), suggestion(key, LAWS)),
         };
         errors.push(join(path, key), message);
     }
@@ -352,11 +353,15 @@ fn law(table: &Map<String, Json>, ty: Type, range: &Range, path: &str, errors: &
     let (key, json) = match (given.next(), given.next()) {
         (Some(one), None) if table.len() == 1 => one,
         (Some(_), Some(_)) => {
-            errors.push(path, "give one law, not several");
+            errors.push(path, "give one distribution, not several");
             return None;
         }
         (None, _) if table.is_empty() => {
-            errors.push(path, "an empty table; write a quantity, or a law such as { uniform = [a, b] }");
+            errors.push(
+                path,
+                "an empty table; write a quantity, or a distribution such as { uniform = [a, \
+                               b] }",
+            );
             return None;
         }
         _ => return None,
@@ -383,7 +388,7 @@ fn law(table: &Map<String, Json>, ty: Type, range: &Range, path: &str, errors: &
     };
     if key == "values" {
         if list.is_empty() {
-            errors.push(path, "an empty list has nothing to deal");
+            errors.push(path, "must have at least one value");
             return None;
         }
         let values: Vec<_> = list
@@ -423,7 +428,7 @@ fn law(table: &Map<String, Json>, ty: Type, range: &Range, path: &str, errors: &
     Some(Law::Uniform(Box::new(first), Box::new(second)))
 }
 
-/// A law of a mean and a pure number.
+/// A distribution with a mean and a number as parameters.
 fn shaped(
     key: &str,
     [mean, shape]: [&Json; 2],
@@ -447,8 +452,8 @@ fn shaped(
     };
     let shape = match single(shape, Type::Number, &Range::ANY).map(|v| v.number().unwrap_or(0.0)) {
         Ok(x) if key == "pareto" && x <= 1.0 => Err(format!(
-            "a Pareto law of shape {x} has no mean: the shape must be more than 1; for heavier tails write lognormal with a \
-             large sigma"
+            "a Pareto distribution of shape {x} has no mean: the shape must be more than 1; for heavier \
+             tails write lognormal with a large sigma"
         )),
         Ok(x) if !bounds.holds(x) => Err(format!("must be {}, not {x}", bounds.words())),
         other => other,
@@ -607,7 +612,7 @@ mod tests {
         assert_eq!(single(&json!("nan"), Type::Number, &Range::ANY), Err("\"nan\" is not a number".into()));
         assert_eq!(
             single(&json!("5 ms"), Type::Number, &Range::ANY),
-            Err("a pure number is needed, not \"5 ms\"".into())
+            Err("a number without a unit is needed, not \"5 ms\"".into())
         );
         assert_eq!(
             single(&json!(true), Type::Duration, &Range::ANY),
@@ -657,8 +662,14 @@ mod tests {
     #[test]
     fn wrong_laws_say_what_is_wrong() {
         let table = [
-            (json!({}), "x: an empty table; write a quantity, or a law such as { uniform = [a, b] }"),
-            (json!({"unifrom": []}), "x.unifrom: unknown law \"unifrom\"; did you mean \"uniform\"?"),
+            (
+                json!({}),
+                "x: an empty table; write a quantity, or a distribution such as { uniform = [a, b] }",
+            ),
+            (
+                json!({"unifrom": []}),
+                "x.unifrom: unknown distribution \"unifrom\"; did you mean \"uniform\"?",
+            ),
             (json!({"uniform": 3}), "x.uniform: a list of [lowest, highest] is needed, not 3"),
             (json!({"uniform": ["5 ms"]}), "x.uniform: [lowest, highest] is needed, not a list of 1"),
             (
@@ -668,7 +679,10 @@ mod tests {
             (json!({"uniform": ["5 ms", "4 packets"]}), "x.uniform: both must have the same dimension"),
             (json!({"uniform": ["0 s", "4 s"]}), "x.uniform[0]: must be more than 0, not \"0 s\""),
             (json!({"gamma": ["9 packets", 0]}), "x.gamma[1]: must be at least 0.01, at most 1000000, not 0"),
-            (json!({"gamma": ["9 packets", "2"]}), "x.gamma[1]: a pure number is needed, not \"2\""),
+            (
+                json!({"gamma": ["9 packets", "2"]}),
+                "x.gamma[1]: a number without a unit is needed, not \"2\"",
+            ),
             (json!({"gamma": ["9 packets"]}), "x.gamma: [mean, shape] is needed, not a list of 1"),
             (
                 json!({"pareto": ["9 packets", 1]}),
@@ -680,13 +694,13 @@ mod tests {
                 "x.lognormal[0]: needs a unit, for example \"24 packets\", \"64 KiB\" or \"20 ms\"\n\
                  x.lognormal[1]: must be at least 0, at most 10, not -1",
             ),
-            (json!({"values": []}), "x.values: an empty list has nothing to deal"),
+            (json!({"values": []}), "x.values: must have at least one value"),
             (json!({"values": ["5 ms", "4 packets"]}), "x.values: all values must have the same dimension"),
             (
                 json!({"exponential": "5"}),
                 "x.exponential: needs a unit, for example \"24 packets\", \"64 KiB\" or \"20 ms\"",
             ),
-            (json!({"exponential": "5 ms", "values": []}), "x: give one law, not several"),
+            (json!({"exponential": "5 ms", "values": []}), "x: give one distribution, not several"),
         ];
         for (json, message) in table {
             assert_eq!(laws(&json), Err(message.into()));

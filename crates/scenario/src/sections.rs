@@ -1,4 +1,4 @@
-//! The scenario's own tables: which keys each section has. What stands inside a mechanism's table is its own affair.
+//! The keys of the scenario's own tables. Mechanisms declare their own keys.
 
 use evenflow_base::schema::Fallback::{self, Absent, Required, Text as Default};
 use evenflow_base::schema::{Counter, Mechanism, Observable, Param, Range, Room, Type};
@@ -11,15 +11,15 @@ use Shape::*;
 /// A table of the scenario file.
 #[derive(Debug)]
 pub struct Section {
-    /// Its name in documents.
+    /// Its name in the documentation.
     pub name: &'static str,
     /// A short title.
     pub title: &'static str,
-    /// What it is for.
+    /// Its description.
     pub doc: &'static str,
     /// Its keys.
     pub keys: &'static [Key],
-    /// What a `[record]` series may observe below it.
+    /// Observables for `[record]` series.
     pub observables: &'static [Observable],
     /// Its counters.
     pub counters: &'static [Counter],
@@ -30,9 +30,9 @@ pub struct Section {
 pub struct Key {
     /// The key.
     pub name: &'static str,
-    /// What stands behind it.
+    /// Its type.
     pub shape: Shape,
-    /// What holds without it.
+    /// Its default.
     pub default: Fallback,
     /// The values allowed.
     pub range: Range,
@@ -49,7 +49,7 @@ impl Key {
     }
 }
 
-/// What may stand behind a key.
+/// Types of keys.
 #[derive(Debug)]
 pub enum Shape {
     /// A value like a mechanism's parameter.
@@ -86,7 +86,7 @@ pub enum Shape {
     Elsewhere,
 }
 
-/// Added to the type of what may change on the way.
+/// Suffix of the type of values that may change during a run.
 const STEPS: &str = ", or { steps = [[time, value], …] }";
 
 impl Shape {
@@ -156,33 +156,33 @@ macro_rules! section {
     };
 }
 
-/// Below this a packet takes longer than any run.
+/// Below this rate, a packet takes longer than any run.
 pub(crate) const LINK_RATE: Range = Range { min: 1.0, closed: true, max: f64::INFINITY };
 
-/// How many users a group may have.
+/// Number of users of a group.
 pub(crate) const USERS: Range = Range { min: 1.0, closed: true, max: 4_000_000.0 };
 
 section! {
     /// The file as a whole.
     SCENARIO, scenario = "scenario", "Scenario file",
-        "A whole experiment as data: links, stages, groups of users, durations, what is recorded." =>
-        /// A line for people; not part of the hash.
+        "A whole experiment: links, stages, groups of users, durations, records." =>
+        /// Title for reports; not part of the hash.
         title: Text, Default("");
-        /// How long a run lasts.
+        /// Duration of a run.
         duration: Value(Type::Duration), Required, Range::POSITIVE;
-        /// Measurement happens in [warmup, duration].
+        /// Start of the measurement, which covers [warmup, duration].
         warmup: Value(Type::Duration), Default("0 s"), Range::NOT_NEGATIVE;
         /// Links by name.
         links: ByName(&LINK, None), Required;
         /// Stages by name.
         stages: ByName(&STAGE, Some(Room::Stage)), Absent("none");
-        /// Processes by which flows arrive that groups share, by name.
+        /// Arrival processes shared by groups, by name.
         arrivals: ByName(&ARRIVALS, None), Absent("none");
         /// Groups of users by name.
         groups: ByName(&GROUP, None), Required;
-        /// What is recorded beside the counters.
+        /// Records other than counters.
         record: Table(&RECORD, None), Absent("counters only");
-        /// What a study varies; a single run ignores it.
+        /// Parameters that a study varies; a single run ignores them.
         sweep: Elsewhere, Absent("one point");
 }
 
@@ -190,226 +190,225 @@ section! {
     /// `[links.NAME]`.
     LINK, link = "link", "Link",
         "A full-duplex link: a queue, a transmitter and a delay in each direction." =>
-        /// Its rate.
-        rate: Rate, Absent("pure delay, nothing ever waits"), LINK_RATE;
+        /// Rate of the link.
+        rate: Rate, Absent("pure delay, no queue"), LINK_RATE;
         /// Propagation delay.
         delay: Value(Type::Duration), Default("0 s"), Range::NOT_NEGATIVE;
-        /// For whom there is a copy each.
+        /// Users or flows that get a separate copy of the link.
         per: Per, Absent("one shared link");
-        /// What waits for the transmitter, and what is dropped.
+        /// The queue: rule, limit and scheduler.
         queue: Table(&QUEUE, Some(Room::Queue)), Absent("FIFO that never drops");
         /// The direction against the path.
         reverse: Table(&REVERSE, None), Absent("same rate and delay (the same draw), never drops");
         /// Random extra delay of each packet.
         jitter: Table(&JITTER, None), Absent("none");
-        /// Packets lost on the way: the probability, independent for each packet, or a table.
+        /// Losses on the link: a probability for each packet, or a table.
         loss: Loss, Absent("none");
     counters: &[
-        Counter { name: "arrived_bytes", doc: "Bytes offered to it." },
-        Counter { name: "delivered_bytes", doc: "Bytes that reached its far end." },
-        Counter { name: "delivered_packets", doc: "Packets that reached its far end." },
-        Counter { name: "drops", doc: "Packets its queue dropped or it lost, whatever the reason." },
-        Counter { name: "marks", doc: "Packets its queue marked, whatever the reason." },
+        Counter { name: "arrived_bytes", doc: "Bytes offered to the link." },
+        Counter { name: "delivered_bytes", doc: "Bytes that reached the far end." },
+        Counter { name: "delivered_packets", doc: "Packets that reached the far end." },
+        Counter { name: "drops", doc: "Packets that the queue dropped or the link lost." },
+        Counter { name: "marks", doc: "Packets that the queue marked." },
     ];
 }
 
 section! {
     /// `jitter` of a link.
     JITTER, jitter = "jitter", "Jitter of a link",
-        "Each packet's delay is drawn for itself: normal around the link's delay, cut at four standard \
-         deviations and at zero, as Linux's netem has it." =>
+        "Draws each packet's delay from a normal distribution around the link's delay. It is cut at four \
+         standard deviations and at zero, as in Linux's netem." =>
         /// Standard deviation of the delay; its mean is the link's delay.
         normal: Value(Type::Duration), Required, Range::NOT_NEGATIVE;
-        /// Whether a packet waits for those before it at the far end (netem with a FIFO inside), so that
-        /// dense packets are later than the mean says, or overtakes them (netem as it comes).
+        /// Order of packets at the far end. `keep`: a packet waits for earlier ones, as in netem with a FIFO
+        /// inside. Packets in quick succession then have a mean delay above the link's delay. `reorder`:
+        /// packets may overtake, as in plain netem.
         order: Value(Order::TYPE), Default("keep");
-        /// In which direction of the link.
+        /// Direction of the link.
         direction: Value(Directions::TYPE), Default("forward");
 }
 
 section! {
     /// `loss` of a link, where it is a table.
     LOSS, loss = "loss", "Loss on a link",
-        "Each packet that the queue accepts is lost with a probability, independently, or every n-th is \
-         (`every`). A lost packet takes its time on the link like any other, and counts as dropped, by \
-         the reason `loss`, when it would have reached the far end." =>
-        /// Of each packet.
-        probability: Value(Type::Number), Absent("where every is given"), Range::between(0.0, 1.0);
-        /// Instead of a probability: the last of so many packets is lost, as formulas for losses at equal
-        /// distances have it.
-        every: Value(Type::Integer), Absent("where probability is given"), Range::FROM_ONE;
-        /// Losses come in bursts of so many packets in the mean, by the two states of Gilbert and Elliott: in
-        /// the bad one all are lost, in the good one none. The probability stays what it is.
-        burst: Value(Type::Number), Absent("each packet by itself"), Range::between(1.0, 1e6);
-        /// The link sends what is lost again, at most so often, and keeps the order: packets behind it wait
-        /// (RLC in acknowledged mode, 3GPP TS 36.322). What is lost then counts as dropped.
-        retransmissions: Value(Type::Integer), Absent("what is lost stays lost"), Range::between(1.0, 1000.0);
-        /// How much later a packet arrives for each time that it is sent again; the link's rate is not used
-        /// up by it.
+        "Loses each accepted packet with a probability, or every n-th one (`every`). A lost packet takes its \
+         time on the link. It counts as dropped, with the reason `loss`, when it would have reached the far \
+         end." =>
+        /// Loss probability of each packet.
+        probability: Value(Type::Number), Absent("if every is given"), Range::between(0.0, 1.0);
+        /// Packets per loss, instead of a probability: every n-th packet is lost.
+        every: Value(Type::Integer), Absent("if probability is given"), Range::FROM_ONE;
+        /// Mean length of a loss burst in packets. The two states of the Gilbert-Elliott model lose all
+        /// packets or none; the probability stays the same.
+        burst: Value(Type::Number), Absent("independent losses"), Range::between(1.0, 1e6);
+        /// Maximum number of retransmissions on the link. It keeps the order, so later packets wait (RLC in
+        /// acknowledged mode, 3GPP TS 36.322). A packet lost each time counts as dropped.
+        retransmissions: Value(Type::Integer), Absent("no retransmission"), Range::between(1.0, 1000.0);
+        /// Delay of each retransmission. It does not use the link's rate.
         retransmission_delay: Value(Type::Duration),
-            Absent("required beside retransmissions"), Range::POSITIVE;
+            Absent("required with retransmissions"), Range::POSITIVE;
         /// Packets accepted before this instant of the run are not lost.
         from: Value(Type::Duration), Default("0 s"), Range::NOT_NEGATIVE;
         /// Packets accepted at this instant or later are not lost.
         until: Value(Type::Duration), Absent("the end of the run"), Range::POSITIVE;
-        /// In which direction of the link.
+        /// Direction of the link.
         direction: Value(Directions::TYPE), Default("forward");
-    counters: &[Counter { name: "loss", doc: "Lost on the link." }];
+    counters: &[Counter { name: "loss", doc: "Packets lost on the link." }];
 }
 
 section! {
     /// `reverse` of a link.
     REVERSE, reverse = "reverse", "Reverse direction of a link",
-        "Keys that are absent are as in the forward direction, except the queue, which then never drops." =>
-        /// Its rate.
+        "Absent keys have the values of the forward direction. An absent queue never drops." =>
+        /// Rate of the reverse direction.
         rate: Rate, Absent("as forward"), LINK_RATE;
         /// Propagation delay.
         delay: Value(Type::Duration), Absent("as forward"), Range::NOT_NEGATIVE;
-        /// What waits for the transmitter, and what is dropped.
+        /// The queue: rule, limit and scheduler.
         queue: Table(&QUEUE, Some(Room::Queue)), Absent("FIFO that never drops");
 }
 
 section! {
-    /// `queue` of a link: what every admission rule has.
+    /// `queue` of a link: keys common to all admission rules.
     QUEUE, queue = "queue", "Queue of a link",
-        "An admission rule with its parameters, a limit and a scheduler. Waiting packets count, not the \
-         one in service." =>
-        /// The admission rule; its parameters stand beside it.
-        kind: Kind(Room::Queue), Absent("droptail, where only limit and scheduler are given");
-        /// How much may wait: packets, bytes, or time at line rate; shared by all classes.
+        "An admission rule with its parameters, a limit and a scheduler. The queue length excludes the \
+         packet in transmission." =>
+        /// The admission rule, whose parameters are in the same table.
+        kind: Kind(Room::Queue), Absent("droptail, with a limit or a scheduler only");
+        /// Maximum backlog in packets, bytes, or time at line rate. All classes share it.
         limit: Stepped(Type::QueueLength),
             Absent("unlimited; 10240 packets with fq-codel, 10000 with dualpi2, 127 with sfq"), Range::POSITIVE;
-        /// Who goes next.
+        /// The scheduler, which selects the next packet.
         scheduler: Table(&SCHEDULER, Some(Room::Scheduler)), Absent("fifo");
-        /// What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted
-        /// with what waits and made anew.
+        /// Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
+        /// packets and create a new one.
         change: Value(Change::TYPE), Default("keep");
     observables: &[
         Observable { name: "packets", unit: "packets", doc: "Waiting packets." },
         Observable { name: "bytes", unit: "B", doc: "Waiting bytes." },
-        Observable { name: "wait", unit: "s", doc: "Time the waiting bytes take at line rate." },
+        Observable { name: "wait", unit: "s", doc: "Time to transmit the backlog at line rate." },
     ];
 }
 
 section! {
     /// `scheduler` of a queue.
     SCHEDULER, scheduler = "scheduler", "Scheduler of a queue",
-        "Picks the next packet." =>
-        /// Which one.
+        "Selects the next packet." =>
+        /// The kind of scheduler.
         kind: Kind(Room::Scheduler), Required;
 }
 
 section! {
     /// `[stages.NAME]`.
     STAGE, stage = "stage", "Stage",
-        "Something packets pass that is no link: a meter, an edge, a policer. Its parameters stand beside \
-         its kind. A kind says in which directions it acts; in the others packets do not meet it." =>
-        /// What it is.
+        "A component on a path other than a link: a meter, an edge, a policer. Its parameters are in the \
+         same table. Each kind acts in certain directions; it does not see other packets." =>
+        /// The kind of stage.
         kind: Kind(Room::Stage), Required;
-        /// For whom there is a copy each.
+        /// Users or flows that get a separate copy of the stage.
         per: Per, Absent("one shared stage");
-        /// The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind
-        /// that can, on the same path.
+        /// The stage that exchanges packets with this one, such as the other end of a tunnel. It has a
+        /// matching kind and the same path.
         peer: Text, Absent("none, or the stage that names this one");
-        /// The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
-        /// rate, on the same path.
+        /// The link that the stage reconfigures during the run; "-NAME" for its reverse direction. It has a
+        /// rate and is on the same path.
         controls: Text, Absent("nothing");
 }
 
 section! {
     /// `[arrivals.NAME]`.
-    ARRIVALS, arrivals = "arrivals", "Arrivals that groups share",
-        "One process by which flows arrive. Each arrival goes to a group by its share, then to one of its \
-         users, all as likely. The traffic of a group names the process and its share." =>
+    ARRIVALS, arrivals = "arrivals", "Arrivals shared by groups",
+        "One process of flow arrivals. Each arrival goes to a group by its share, then to one of its users \
+         at random. The traffic of a group names the process and its share." =>
         /// Time between two arrivals, drawn for each; the first comes one interval after start.
         interval: Value(Type::Duration), Required, Range::POSITIVE;
-        /// When it begins.
+        /// Start of the arrivals.
         start: Value(Type::Duration), Default("0 s"), Range::NOT_NEGATIVE;
-        /// When it ends: no flow arrives at this instant or later.
+        /// End of the arrivals: no flow arrives at this instant or later.
         until: Value(Type::Duration), Absent("the end of the run"), Range::POSITIVE;
-        /// What becomes of flows that are still open then: they finish, or they are reset.
-        end: Value(Leaving::TYPE), Absent("close, where until is given");
+        /// Treatment of flows that are open at the end: they finish, or they are reset.
+        end: Value(Leaving::TYPE), Absent("close, with until");
 }
 
 section! {
     /// `[groups.NAME]`.
-    GROUP, group = "group", "Group of like users",
-        "Users who send the same traffic along the same path." =>
-        /// How many.
+    GROUP, group = "group", "Group of users",
+        "Users with the same traffic and path." =>
+        /// Number of users.
         users: Value(Type::Integer), Required, USERS;
-        /// Links and stages in the order data meets them; "-NAME" crosses a link against its direction.
-        /// Acknowledgements go backwards.
+        /// Links and stages in the order of data packets; "-NAME" crosses a link in its reverse direction.
+        /// ACKs take the reverse path.
         path: Words(&[]), Required;
-        /// What each user sends; a list where there is more than one kind.
+        /// Traffic of each user; a list for more than one kind.
         traffic: Tables(&TRAFFIC, Room::Traffic), Required;
-        /// Their TCP.
+        /// TCP of the users.
         tcp: Tcp(&evenflow_transport::profile::TCP), Absent("stack \"rfc\"");
-        /// Traffic class of their packets.
+        /// Traffic class of the users' packets.
         class: Text, Default("be");
-        /// Random time a host spends on each data packet before sending it; order is kept.
+        /// Random processing time of a host for each data packet before it is sent, without reordering.
         processing: Value(Type::Duration), Absent("none"), Range::NOT_NEGATIVE;
-        /// Scales reference rate, CSFQ and DRR share, willingness to pay, and MulTCP's N.
+        /// Factor of the reference rate, the shares in CSFQ and DRR, the willingness to pay, and MulTCP's N.
         weight: Value(Type::Number), Default("1"), Range::GAIN;
     observables: FLOW;
 }
 
-/// What can be observed of every flow: `groups.G.users[i].flows[j].received_bytes`. A flow of TCP has its sender's besides
-/// ([`evenflow_transport::observables::OBSERVABLES`]).
+/// Observables of every flow: `groups.G.users[i].flows[j].received_bytes`. A TCP flow also has those of its
+/// sender ([`evenflow_transport::observables::OBSERVABLES`]).
 pub(crate) const FLOW: &[Observable] = &[Observable {
     name: "received_bytes",
     unit: "B",
-    doc: "Application bytes delivered in order; a counter: its series gives the increase per interval.",
+    doc: "Application bytes delivered in order. Counter: a series shows the increase per interval.",
 }];
 
 section! {
-    /// `traffic` of a group: what every kind of traffic has.
+    /// `traffic` of a group: keys common to all kinds of traffic.
     TRAFFIC, traffic = "traffic", "Traffic of a user",
-        "An application. Its parameters stand beside its kind." =>
-        /// What it is.
+        "An application. Its parameters are in the same table." =>
+        /// The kind of traffic.
         kind: Kind(Room::Traffic), Required;
-        /// Traffic class of its packets.
+        /// Traffic class of the packets.
         class: Text, Absent("the group's");
-        /// Its TCP; replaces the group's table wholly.
+        /// TCP of this traffic. It replaces the group's whole table.
         tcp: Tcp(&evenflow_transport::profile::TCP), Absent("the group's");
 }
 
-/// The key of a `tcp` table beside those of [`evenflow_transport::profile::TCP`].
+/// The key of a `tcp` table in addition to those of [`evenflow_transport::profile::TCP`].
 pub static CONGESTION_CONTROL: Key = Key {
     name: "congestion_control",
     shape: Named(Room::CongestionControl),
     default: Default("newreno"),
     range: Range::ANY,
-    doc: "How the window grows and shrinks: a name, or a table with kind and parameters.",
+    doc: "The congestion control: a name, or a table with kind and parameters.",
 };
 
 section! {
     /// `[record]`.
-    RECORD, record = "record", "What is recorded",
-        "Time series, histograms and lists of events, beside the counters that every run has." =>
+    RECORD, record = "record", "Records of a run",
+        "Time series, histograms and lists of events, in addition to the counters of every run." =>
         /// Time series.
         series: List(&SERIES), Absent("none");
         /// "links.L.queue.packets" (share of time at each queue length) and "links.L.queue.at_drop" (drops by
-        /// the queue length they met).
+        /// queue length).
         histograms: Words(&[]), Absent("none");
-        /// Events listed one by one.
+        /// Kinds of events to list one by one.
         events: Words(EventKind::WORDS), Absent("none");
-        /// Flows whose packets are followed one by one, with their header fields, at every component:
-        /// "groups.G", "groups.G.users[0]" or "groups.G.users[0].flows[0]"; 1000 flows at most.
+        /// Flows to trace packet by packet with header fields, at every component. Write "groups.G",
+        /// "groups.G.users[0]" or "groups.G.users[0].flows[0]". The limit is 1000 flows.
         trace: Words(&[]), Absent("none");
 }
 
 section! {
     /// One of `series`.
     SERIES, series = "series", "Time series",
-        "An observable, or the increase of a counter, by time." =>
-        /// What to record, as in "links.L.queue.packets", "stages.S[0].activity",
+        "An observable, or the increase of a counter, over time." =>
+        /// The quantity to record, as in "links.L.queue.packets", "stages.S[0].activity",
         /// "groups.G.users[*].flows[*].window".
         of: Text, Required;
-        /// At multiples of this duration, or at each "packet" (queues and stages only).
+        /// Sampling interval, or "packet" for each packet (queues and stages only).
         every: Every, Required;
 }
 
-/// All of them, in the order of the documentation.
+/// All sections, in the order of the documentation.
 pub static SECTIONS: &[&Section] = &[
     &SCENARIO, &LINK, &JITTER, &LOSS, &REVERSE, &QUEUE, &SCHEDULER, &STAGE, &ARRIVALS, &GROUP, &TRAFFIC,
     &RECORD, &SERIES,

@@ -101,12 +101,12 @@ fn a_process_is_found_by_name_and_says_itself_when_it_ends() {
     own["interval"] = json!("1 s");
     assert_eq!(
         errors(&with_arrivals(&own, &bulk(), &gaps())),
-        "groups.a.traffic.arrivals: stands beside interval; flows come from one or the other"
+        "groups.a.traffic.arrivals: excludes interval: flows have one source of arrivals"
     );
     own.as_object_mut().expect("a table").remove("interval");
     assert_eq!(
         errors(&with_arrivals(&own, &bulk(), &gaps())),
-        "groups.a.traffic.until: stands beside arrivals; write it in [arrivals.all], for all groups"
+        "groups.a.traffic.until: excludes arrivals; write it in [arrivals.all], for all groups"
     );
     let ends = json!({ "interval": "6 ms", "start": "4 s", "until": "4 s", "ned": "abort" });
     assert_eq!(
@@ -116,7 +116,7 @@ fn a_process_is_found_by_name_and_says_itself_when_it_ends() {
     );
     assert_eq!(
         errors(&with_arrivals(&flows(None), &bulk(), &json!({ "interval": "0 s", "end": "abort" }))),
-        "arrivals.all.end: says how it ends; until must say when\n\
+        "arrivals.all.end: requires until\n\
          arrivals.all.interval: must be more than 0 s, not \"0 s\""
     );
 }
@@ -141,10 +141,7 @@ fn traffic_ends_after_it_starts() {
         )),
         "groups.a.traffic.until: must be later than start: 4 s is not after 5 s"
     );
-    assert_eq!(
-        errors(&ends(json!({ "end": "abort" }))),
-        "groups.a.traffic.end: says how it ends; until must say when"
-    );
+    assert_eq!(errors(&ends(json!({ "end": "abort" }))), "groups.a.traffic.end: requires until");
     assert_eq!(
         errors(&ends(json!({ "until": "5 s", "end": "reset" }))),
         "groups.a.traffic.end: \"reset\" is not valid; valid names are abort, close"
@@ -158,7 +155,7 @@ fn nothing_has_a_copy_for_each_of_flows_without_end() {
     per_flow["links"]["l"]["per"] = json!("flow");
     assert_eq!(
         errors(&per_flow),
-        "links.l.per: \"flow\" is a copy for each flow, and web of the group a opens flows on the way; write \"user\""
+        "links.l.per: \"flow\" is a copy for each flow, and web of the group a opens flows during the run; write \"user\""
     );
     let drr = |per: &str, kind: &str| {
         let mut tree = tree(&web, &bulk());
@@ -181,7 +178,7 @@ fn nothing_has_a_copy_for_each_of_flows_without_end() {
     stage["groups"]["b"]["path"] = json!(["m", "l"]);
     assert_eq!(
         errors(&stage),
-        "stages.m.per: \"flow\" is a copy for each flow, and web of the group b opens flows on the way; write \"user\""
+        "stages.m.per: \"flow\" is a copy for each flow, and web of the group b opens flows during the run; write \"user\""
     );
     stage["groups"]["b"]["path"] = json!(["l"]);
     stage["groups"]["a"]["path"] = json!(["m", "l"]);
@@ -205,7 +202,7 @@ fn single_flows_have_series_by_their_numbers() {
     valid(&series("groups.a.users[0].flows[3].window", web.clone()));
     assert_eq!(
         errors(&series("groups.a.users[0].flows[0].received_bytes", web.clone())),
-        "record.series[0].of: web opens its flows on the way, which have no received_bytes; see groups.a.transfers"
+        "record.series[0].of: web opens its flows during the run; they have no received_bytes; see groups.a.transfers"
     );
     // The bulk transfer beside it has number 0.
     valid(&series("groups.a.users[0].flows[0].window", json!([web, { "kind": "bulk" }])));

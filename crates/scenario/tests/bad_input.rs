@@ -174,12 +174,12 @@ fn a_path_names_nothing_twice() {
     one(
         "groups.heavy.path",
         json!(["access", "meter", "bottleneck", "access"]),
-        "groups.heavy.path[3]: \"access\" stands on this path twice",
+        "groups.heavy.path[3]: \"access\" is on this path twice",
     );
     one(
         "groups.heavy.path",
         json!(["access", "bottleneck", "-access"]),
-        "groups.heavy.path[2]: \"access\" stands on this path twice",
+        "groups.heavy.path[2]: \"access\" is on this path twice",
     );
     one(
         "groups.heavy.path",
@@ -214,7 +214,7 @@ groups.y = { users = 1, path = ["three", "h"], traffic = { kind = "bulk" } }
         r#"stages.a.peer: no stage is called "metre"; did you mean "meter"?"#,
         r#"stages.b.controls: "two" has no rate that could be set"#,
         r#"stages.b.peer: "meter" is a stage of kind rate-meter; a peer of probe-stage is of kind probe-stage"#,
-        r#"stages.c.controls: "a" is a stage; what probe-stage controls is a link"#,
+        r#"stages.c.controls: "a" is a stage; probe-stage controls a link"#,
         "stages.c.peer: a stage is not its own peer",
         r#"stages.d.controls: no path has both this stage and "three""#,
         r#"stages.d.peer: "one" is a link; a peer is a stage"#,
@@ -300,7 +300,7 @@ groups.x = { users = 1, class = "late", path = ["a", "b", "c", "d", "line"], tra
         r#"stages.c.class: is required with action = "class": the traffic class of picked packets"#,
         r#"stages.c.depth: counts packets, but rate counts bytes; tokens have one unit: write "67.5 kB""#,
         r#"stages.d.floor: excludes charge = "pass", which limits the debt to one packet anyway; leave one of the two out"#,
-        r#"stages.e: is on no path, and so does nothing: write "e" where packets enter the network, before the links that they share"#,
+        r#"stages.e: is on no path and has no effect: write "e" where packets enter the network, before shared links"#,
     ];
     assert_eq!(errors.lines().collect::<Vec<_>>(), expected);
 }
@@ -361,7 +361,7 @@ groups.g = {{ users = 1, path = [{path}], traffic = {{ kind = "bulk" }}, tcp = {
         ] {
             let errors = Scenario::from_toml(&text(rule, path)).expect_err("errors").to_string();
             let expected = format!(
-                "groups.g.path[{hop}]: \"drop\", the auditor, stands behind the link \"{link}\", which loses packets: what they declared would be \
+                "groups.g.path[{hop}]: \"drop\", the auditor, is behind the link \"{link}\", which loses packets: their declarations would be \
                  missing, and senders declare these losses too; put it before"
             );
             assert_eq!(errors, expected, "{rule}, {path}");
@@ -403,16 +403,16 @@ groups.h = { users = 1, path = ["into2", "core", "out2"], traffic = { kind = "bu
     let found: Vec<&str> = errors.lines().collect();
     let expected = [
         r#"groups.g.path[2]: "gateway" sets ECE for senders that stand at it, but there are links before it"#,
-        r#"groups.g.path[4]: "drop", the auditor, stands before the link "core", whose queue marks packets"#,
-        "links.a.loss.retransmission_delay: is required beside retransmissions",
-        "links.a.loss.retransmissions: means nothing on a link without errors; give their `probability` or `every`",
-        "links.b.loss.retransmission_delay: is required beside retransmissions",
-        "links.b.loss.retransmissions: means nothing on a link without errors: the probability is 0",
+        r#"groups.g.path[4]: "drop", the auditor, is before the link "core", whose queue marks packets"#,
+        "links.a.loss.retransmission_delay: is required with retransmissions",
+        "links.a.loss.retransmissions: has no effect on a link without errors; give their `probability` or `every`",
+        "links.b.loss.retransmission_delay: is required with retransmissions",
+        "links.b.loss.retransmissions: has no effect on a link without errors: the probability is 0",
         "links.core.loss.burst: must be at least 1",
         r#"links.core.queue.class_probability: class "be" crosses this link but is missing"#,
         r#"links.core.queue.class_probability: no packet of class "x" crosses this link"#,
-        r#"stages.gateway.mode: "split" sets ECE for senders with tcp.ecn = "gateway", and none"#,
-        r#"stages.into.overhead: has no sequence numbers, and "report" could tell nothing of what is lost"#,
+        r#"stages.gateway.mode: "split" sets ECE for senders with tcp.ecn = "gateway", but no sender"#,
+        r#"stages.into.overhead: has no sequence numbers, so "report" could detect neither losses nor the flows of marks"#,
         "stages.into2.max_size: must be at least 1",
         r#"stages.into2.teid: 9 is the number of "into" too"#,
         "stages.pol.rtt: must be more than 0 s",
@@ -488,9 +488,9 @@ groups.well = { users = 1, path = ["police", "line", "d", "first", "back", "drop
 "#;
     let errors = Scenario::from_toml(text).expect_err("errors").to_string();
     let expected = [
-        r#"groups.x.path[1]: "a", the auditor, stands before the link "line", whose queue marks packets: it would not see these marks; put it behind"#,
-        r#"groups.y.path[1]: "b", the auditor, stands before "police", a congestion-policer: what that drops would be losses that it does not see; put it behind"#,
-        r#"groups.z.path[2]: "d", the auditor, stands before the link "back", whose queue marks packets: it would not see these marks; put it behind"#,
+        r#"groups.x.path[1]: "a", the auditor, is before the link "line", whose queue marks packets: it would not see these marks; put it behind"#,
+        r#"groups.y.path[1]: "b", the auditor, is before "police", a congestion-policer, whose drops it would not see; put it behind"#,
+        r#"groups.z.path[2]: "d", the auditor, is before the link "back", whose queue marks packets: it would not see these marks; put it behind"#,
         r#"stages.b.class: has no effect without action = "class""#,
         r#"stages.b.hold: has no effect without action = "delay""#,
         r#"stages.b.limit: counts packets, but allowance counts bytes; use one unit for both"#,
@@ -499,7 +499,7 @@ groups.well = { users = 1, path = ["police", "line", "d", "first", "back", "drop
         r#"stages.c.weight: must be more than 0, at most 1, not 0"#,
         r#"stages.d.delay: is required with rule = "ratio": at least twice the longest round trip, for example "600 ms""#,
         r#"stages.d.limit: has no effect with rule = "ratio", which drops by the missing share"#,
-        r#"stages.e: is on no path, and so does nothing: write "e" where packets leave the network, behind the queues that mark them"#,
+        r#"stages.e: is on no path and has no effect: write "e" where packets leave the network, behind the queues that mark them"#,
     ];
     assert_eq!(errors.lines().collect::<Vec<_>>(), expected);
 }
@@ -551,7 +551,7 @@ fn a_path_has_room_for_the_packets_of_its_stages() {
     assert!(Scenario::from_toml(&text(9)).is_ok());
     assert_eq!(
         Scenario::from_toml(&text(10)).expect_err("an error").to_string(),
-        "groups.x.path: has 11 components, of which 10 make packets of their own; more than a packet can count: fewer of either are needed"
+        "groups.x.path: has 11 components, of which 10 send packets; that is more than a packet can count: use fewer of either"
     );
 }
 
@@ -748,7 +748,7 @@ fn adaptive_video_that_cannot_be_played() {
     );
     assert_eq!(
         video(json!({ "buffer": "3 s" })),
-        heavy("buffer: must hold two chunks of 2 s at least, but is 3 s")
+        heavy("buffer: must hold at least two chunks of 2 s; it is 3 s")
     );
     assert_eq!(video(json!({ "sizes": [["60 kB", "110 kB"]], "connections": 2, "abandon": {} })), "");
     assert_eq!(
@@ -920,7 +920,7 @@ fn shapers_say_what_they_need() {
     );
     scheduled(
         filter("latency", json!("20 ms")),
-        ".latency: is a limit in other words, and the queue has one; give one of them",
+        ".latency: is another form of limit, and the queue has one; give one of the two",
     );
     scheduled(
         json!({ "kind": "htb" }),
@@ -987,8 +987,8 @@ fn a_weight_stands_in_one_place() {
     *at(&mut tree, "groups.heavy.weight") = json!(2);
     assert_eq!(
         errors(&tree).to_string(),
-        "groups.heavy.weight: stands beside decrease_weight of the congestion control wtp; give one of the two\n\
-         groups.heavy.weight: stands beside increase_weight of the congestion control wtp; give one of the two"
+        "groups.heavy.weight: excludes decrease_weight of the congestion control wtp; give one of the two\n\
+         groups.heavy.weight: excludes increase_weight of the congestion control wtp; give one of the two"
     );
     let half = json!({ "kind": "wtp", "form": "general", "increase_weight": 2 });
     assert_eq!(
@@ -1015,7 +1015,7 @@ fn multcp_stands_for_one_connection_at_least() {
         *at(&mut tree, "groups.heavy.weight") = weight;
         assert_eq!(
             errors(&tree).to_string(),
-            "groups.heavy.weight: is N of multcp, which must be at least 1 whatever is drawn"
+            "groups.heavy.weight: is N of multcp, which must be at least 1 for every draw"
         );
     }
     *at(&mut tree, "groups.heavy.weight") = json!({ "uniform": [1, 2] });
@@ -1142,12 +1142,12 @@ fn a_queue_needs_a_kind_for_its_parameters() {
     let tree = without("abc-default", &["links.bottleneck.queue.kind"]);
     assert_eq!(
         errors(&tree).to_string(),
-        "links.bottleneck.queue.kind: is required: parameters of activity-aqm or csfq stand here"
+        "links.bottleneck.queue.kind: is required: the parameters are those of activity-aqm or csfq"
     );
     one(
         "links.wire",
         json!({ "delay": "1 ms", "queue": {} }),
-        "links.wire.queue: a link without a rate is pure delay: nothing ever waits in it",
+        "links.wire.queue: a link without a rate is pure delay and has no queue",
     );
 }
 
@@ -1171,7 +1171,7 @@ fn rates_in_steps_begin_at_zero_and_go_forward() {
     one(
         "links.bottleneck.rate",
         steps(json!([["0 s", "10 Mbit/s"], ["5 s", "1 Mbit/s"], ["5 s", "2 Mbit/s"]])),
-        "links.bottleneck.rate.steps[2][0]: steps must go forward in time",
+        "links.bottleneck.rate.steps[2][0]: steps must be in order of time",
     );
     one(
         "links.bottleneck.rate",
@@ -1182,7 +1182,7 @@ fn rates_in_steps_begin_at_zero_and_go_forward() {
     one(
         "links.bottleneck.rate",
         steps(json!([])),
-        "links.bottleneck.rate.steps: an empty list gives no rate",
+        "links.bottleneck.rate.steps: must have at least one rate",
     );
     one(
         "links.bottleneck.rate",
@@ -1331,10 +1331,7 @@ fn series_lead_somewhere() {
             "this droptail queue has no observable \"threshold\"; valid names are bytes, packets, wait",
         ),
         ("links.access[11].queue.packets", "index 11 is out of range: there are 11, counted from 0 (copies)"),
-        (
-            "links.bottleneck[0].queue.packets",
-            "there is one \"bottleneck\" for everybody, which takes no index",
-        ),
+        ("links.bottleneck[0].queue.packets", "\"bottleneck\" is shared and takes no index"),
         ("links.bottleneck.dorps", "a link has no observable \"dorps\"; did you mean \"drops\"?"),
         (
             "stages.meter[0].activty",
@@ -1377,7 +1374,7 @@ fn series_lead_somewhere() {
             { "of": "stages.meter[*].activity", "every": "1 s" },
             { "of": "stages.meter[3].activity", "every": "packet" },
         ]),
-        "record.series[1].of: record.series[0] takes this already",
+        "record.series[1].of: record.series[0] has it already",
     );
     one(
         "record.series",
@@ -1419,7 +1416,7 @@ fn series_of_classes_lead_to_one() {
         (
             &by_class,
             "ctokens",
-            "of: \"ctokens\" is a class's: \"links.NAME.queue.classes.CLASS.ctokens\", or a user's or flow's: \"links.NAME.queue.leaves[0].ctokens\"",
+            "of: \"ctokens\" belongs to a class, \"links.NAME.queue.classes.CLASS.ctokens\", or to a user or flow, \"links.NAME.queue.leaves[0].ctokens\"",
         ),
         (
             &by_user,
@@ -1548,7 +1545,7 @@ fn a_trace_names_flows_that_there_are_and_not_too_many() {
         ),
         (
             json!(["groups.heavy.users[0].flows[0]", "groups.heavy"]),
-            "record.trace[1]: record.trace[0] takes this already",
+            "record.trace[1]: record.trace[0] has it already",
         ),
     ] {
         assert_eq!(trace(list), expected);
@@ -1697,8 +1694,8 @@ groups.y = { users = 1, path = ["acces"], traffic = { kind = "bulk" } }
 "#;
     let errors = Scenario::from_toml(text).expect_err("errors").to_string();
     let expected = [
-        r#"groups.x.path[1]: "audit", the auditor, stands before "police", a congestion-policer: what that drops would be losses that it does not see; put it behind"#,
-        r#"groups.x.path[1]: "audit", the auditor, stands before the link "line", whose queue marks packets: it would not see these marks; put it behind"#,
+        r#"groups.x.path[1]: "audit", the auditor, is before "police", a congestion-policer, whose drops it would not see; put it behind"#,
+        r#"groups.x.path[1]: "audit", the auditor, is before the link "line", whose queue marks packets: it would not see these marks; put it behind"#,
         r#"groups.y.path[0]: no link or stage is called "acces"; did you mean "access"?"#,
         "links.line.queue.limit: a queue of zero holds nothing; give a limit above 0, or none for an unlimited queue",
     ];
@@ -1732,12 +1729,12 @@ groups.y = {{ users = 1, path = ["other", "line", "there"], traffic = {{ kind = 
     );
     assert_eq!(
         said(each, ", teid = 8"),
-        r#"stages.other.teid: 8 is the number of "into" too, which numbers itself; no two tunnels have one number"#
+        r#"stages.other.teid: 8 is the number of "into" too, which is numbered automatically; no two tunnels have one number"#
     );
     assert_eq!(said(each, ", teid = 11"), "");
     assert_eq!(
         said(", teid = 2", ""),
-        r#"stages.into.teid: 2 is the number of "other" too, which numbers itself; no two tunnels have one number"#
+        r#"stages.into.teid: 2 is the number of "other" too, which is numbered automatically; no two tunnels have one number"#
     );
     assert_eq!(
         said(&format!("{each}, teid = 4294967290"), ""),
@@ -1761,12 +1758,12 @@ groups.x = { users = 1, path = ["a", "b", "m", "line", "c"], traffic = { kind = 
 "#;
     let errors = Scenario::from_toml(text).expect_err("errors").to_string();
     let expected = [
-        "groups.x.traffic.adaptation: its reservoir of 90 s is never left, for the buffer holds 30 s: every chunk would be of the lowest level",
+        "groups.x.traffic.adaptation: its reservoir of 90 s exceeds the buffer of 30 s: every chunk would have the lowest level",
         r#"stages.a.action: "probability" drops the share beyond TCP's rate, which rule = "tcp-rate" does not measure; nearest: "drop-while-empty", or rule = "rate-bytes""#,
         r#"stages.b.start: has no effect without rule = "tcp-rate""#,
         r#"stages.c.losses: "retransmissions" has no effect with audit = "ecn", which counts no losses"#,
-        r#"stages.m.controls: each connection is a session, and "line" has a class for each user, which they would take from each other; give its scheduler per = "flow", or write session = "user""#,
-        r#"stages.t: is on no path, and so does nothing: write "t" on the path of the groups that it is for"#,
+        r#"stages.m.controls: each connection is a session, and "line" has a class for each user, so connections would overwrite each other's share. Give its scheduler per = "flow", or write session = "user""#,
+        r#"stages.t: is on no path and has no effect: write "t" on the path of the groups that it is for"#,
         r#"stages.u.kind: unknown stage kind "tunnel"; did you mean "tunnel-egress" or "tunnel-ingress"?"#,
     ];
     assert_eq!(errors.lines().collect::<Vec<_>>(), expected);
@@ -1797,11 +1794,11 @@ groups.x = {{ users = 1, path = {path}, traffic = {{ kind = "bulk" }} }}
     );
     assert_eq!(
         said("line", "", up, ""),
-        r#"stages.m.controls: data crosses "line" against its direction, so that no data would wait there; did you mean "-line"?"#
+        r#"stages.m.controls: data crosses "line" against its direction, so its queue there has no data; did you mean "-line"?"#
     );
     assert_eq!(
         said("-line", reverse, down, ""),
-        r#"stages.m.controls: data crosses "line" along its direction, so that no data would wait there; did you mean "line"?"#
+        r#"stages.m.controls: data crosses "line" along its direction, so its queue there has no data; did you mean "line"?"#
     );
     assert_eq!(said("line", "", down, r#", ceil = "1.5 Mbit/s""#), "");
     assert_eq!(
@@ -1826,7 +1823,7 @@ fn steps_are_no_law() {
         said(json!({ "steps": [["0 s", "4 Mbit/s"], ["-1 s", "2 Mbit/s"]] })),
         format!("{here}.steps[1][0]: \"-1 s\" is negative, which a duration cannot be")
     );
-    assert_eq!(said(json!({ "steps": [] })), format!("{here}.steps: an empty list gives no rate"));
+    assert_eq!(said(json!({ "steps": [] })), format!("{here}.steps: must have at least one rate"));
     assert_eq!(
         said(json!({ "steps": [["0 s", "4 Mbit/s", 1]] })),
         format!("{here}.steps[0]: [time, rate] is needed, not a list of 3")
@@ -1837,11 +1834,11 @@ fn steps_are_no_law() {
     );
     assert_eq!(
         said(json!({ "step": [["0 s", "4 Mbit/s"]] })),
-        format!("{here}.step: unknown law \"step\"; did you mean \"steps\"?")
+        format!("{here}.step: unknown distribution \"step\"; did you mean \"steps\"?")
     );
     one(
         "links.bottleneck.delay",
         json!({ "steps": [["0 s", "4 ms"]] }),
-        "links.bottleneck.delay.steps: does not change on the way; only a link's rate and values of its queue may have steps",
+        "links.bottleneck.delay.steps: cannot change during the run; only a link's rate and values of its queue may have steps",
     );
 }

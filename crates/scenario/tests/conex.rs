@@ -354,7 +354,7 @@ fn a_stage_that_cannot_read_otherwise() {
         wrong(&policed(&ipv6, &both)),
         [
             "groups.heavy.tcp.conex.encoding: is \"ipv6\", and stages.police on its path reads IPv4's codes and must, for groups.light; write \
-          encoding = \"ipv4\", or give each a stage of its own"
+          encoding = \"ipv4\", or give each a separate stage"
         ]
     );
 }

@@ -909,10 +909,10 @@ allowance = "3 packets""#,
     counters: &[Counter { name: "audited", doc: "The flow declared less congestion than it met." }],
     deviations: &[
         Deviation {
-            what: "With rule ratio every instant is a time-out: congestion up to exactly delay ago is \
-                   compared with all reports so far.",
-            why: "draft-wagner-conex-audit-02 section 2.3 keeps a few snapshots, so that the same late \
-                  report is guilty or not by chance.",
+            what: "Rule ratio compares at each instant. It uses the congestion up to exactly delay ago and all \
+                   reports so far.",
+            why: "draft-wagner-conex-audit-02 section 2.3 keeps a few snapshots. Its verdict on a late \
+                  report then depends on chance.",
         },
         Deviation {
             what: "The allowance also applies to rule ratio.",

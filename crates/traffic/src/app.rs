@@ -1,9 +1,8 @@
-//! Applications: machines that take events of their connections, and answer with calls.
+//! Applications: state machines that receive events of their connections and return calls.
 //!
-//! Sans I/O: the instant is an argument, and what a machine wants is a list of [`Call`]s. One machine acts at both ends of its
-//! connections, as if client and server shared a desk: what an end hears it learns from the network all the same, since each
-//! [`Event`] happens at one end. The host (the simulator, or a test) carries the calls out in their order after
-//! [`Machine::on`] has returned; what follows from them comes as later events.
+//! An application does no I/O; the instant is an argument. One machine acts at both ends of its connections,
+//! but each [`Event`] happens at one end. The host (the simulator or a test) carries out the [`Call`]s in
+//! order after [`Machine::on`] returns. Results arrive as later events.
 
 use evenflow_base::params::Key;
 use evenflow_base::schema::{Mechanism, Problem, Sampler, Value, Values};
@@ -19,7 +18,7 @@ pub type Conn = u32;
 /// A datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// What the application knows it by.
+    /// The application's tag.
     pub tag: u64,
     /// Size on the wire, bytes.
     pub bytes: u16,
@@ -27,7 +26,7 @@ pub struct Datagram {
     pub ecn: Ecn,
 }
 
-/// What happens to an application.
+/// An event of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// It begins. First of all, and once.
@@ -38,7 +37,7 @@ pub enum Event {
     Timer(u32),
     /// The handshake is complete at this end.
     Opened(Conn, End),
-    /// So many bytes in all have reached this end in order, whether it has read them or not.
+    /// Total bytes that reached this end in order, read or not.
     Received(Conn, End, u64),
     /// Everything that this end has written so far is acknowledged.
     Acked(Conn, End),
@@ -54,35 +53,35 @@ pub enum Event {
     Datagram(Conn, End, Datagram),
 }
 
-/// What an application wants.
+/// A call of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
     /// Opens a TCP connection; the caller is the client.
     Open(Conn),
     /// Opens a flow of datagrams, which either end may send at once. It has no end but that of the run.
     Bind(Conn),
-    /// This end writes so many bytes. What finds no room in its send buffer waits, and [`Event::Room`] says when all of it has
-    /// been taken.
+    /// This end writes bytes. Bytes that do not fit into its send buffer wait; [`Event::Room`] follows when
+    /// all are taken.
     Write(Conn, End, u64),
-    /// This end takes back what it has written and its TCP has neither sent nor taken into a send buffer.
+    /// This end withdraws written data that its TCP has neither sent nor buffered.
     TakeBack(Conn, End),
     /// This end writes nothing more: its FIN follows its last byte.
     Close(Conn, End),
-    /// This end resets the connection. What was not delivered is lost.
+    /// This end resets the connection. Undelivered data is lost.
     Abort(Conn, End),
     /// Before [`Call::Open`]: this end empties its receive buffer at its own pace. Without it an end reads at once.
     Pace(Conn, End),
-    /// An end with a pace of its own reads so many bytes, or all there are.
+    /// An end with its own reading pace reads this many bytes, or all.
     Read(Conn, End, u64),
     /// This end sends a datagram.
     Send(Conn, End, Datagram),
     /// Sets an alarm of this number. It cannot be taken back: a machine ignores one that it no longer waits for.
     Timer(u32, Time),
-    /// What became of a transfer.
+    /// The end of a transfer.
     Transfer(Transfer),
 }
 
-/// The life of a transfer: what a user asks for and waits for.
+/// The life of a transfer, which a user requests and waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transfer {
     /// It begins.
@@ -102,13 +101,13 @@ pub enum Transfer {
     Failed,
 }
 
-/// What an application is built with, beside its parameters.
+/// The context of a new application, without its parameters.
 pub struct Setting<'a> {
     /// Makes the stream of a purpose.
     pub stream: &'a dyn Fn(&str) -> Stream,
     /// When it ends, and how; absent: with the run.
     pub ending: Option<Ending>,
-    /// Whether a shared arrival process says when it acts.
+    /// Whether a shared arrival process starts its flows.
     pub arrivals: bool,
     /// The number of its user, by which values are dealt that each user has one of.
     pub user: usize,
@@ -202,8 +201,8 @@ pub trait Machine: Sized + std::fmt::Debug + Send {
     /// Its table.
     const TABLE: &'static Mechanism;
 
-    /// Whether the client is at the end of the path, so that data goes from server to client along the path, and requests
-    /// come back with the acknowledgements.
+    /// Whether the client is at the end of the path. Data then goes from server to client along the path, and
+    /// requests come with the ACKs.
     const CLIENT_AT_END: bool;
 
     /// Whether it starts with the run, and its flows at instants that it draws itself.
@@ -215,16 +214,16 @@ pub trait Machine: Sized + std::fmt::Debug + Send {
     /// Quantities of its table that are fixed for the whole run, and cannot be drawn.
     const FIXED: &'static [&'static str] = &[];
 
-    /// What is wrong with several parameters together, of which some may be missing because they are wrong themselves, or drawn
-    /// where they must not be.
+    /// Errors in the combination of parameters; some may be missing because they are wrong or must not be
+    /// drawn.
     fn problems(_values: &Values) -> Vec<Problem> {
         Vec::new()
     }
 
-    /// A machine at rest, or what is wrong with several parameters together.
+    /// A machine before its start, or errors in the combination of parameters.
     fn build(values: &Values, setting: &Setting) -> Result<Self, Vec<Problem>>;
 
-    /// Something happened: appends what follows from it to `calls`.
+    /// Handles an event and appends the resulting calls to `calls`.
     fn on(&mut self, event: Event, now: Time, calls: &mut Vec<Call>);
 
     /// The current value of an observable.
@@ -232,12 +231,12 @@ pub trait Machine: Sized + std::fmt::Debug + Send {
         None
     }
 
-    /// What it did that it must never do.
+    /// A fault in its behaviour.
     fn fault(&self) -> Option<NoLevel> {
         None
     }
 
-    /// What its user watches, where it plays video.
+    /// The playback of its user, if it plays video.
     fn playback(&self) -> Option<&Playback> {
         None
     }
@@ -248,8 +247,7 @@ pub trait Machine: Sized + std::fmt::Debug + Send {
     }
 }
 
-/// A quantity that is drawn again and again, from a stream of its own: as many draws as its application has made, whatever
-/// the network does.
+/// A random quantity with its own stream: the n-th draw of an application does not depend on the network.
 #[derive(Clone, Debug)]
 pub struct Drawn {
     law: Sampler,
@@ -309,7 +307,7 @@ pub(crate) mod testing {
 
     use super::*;
 
-    /// An instant of so many milliseconds.
+    /// The instant at this number of milliseconds.
     pub fn at(ms: u64) -> Time {
         Time(ms * 1_000_000)
     }

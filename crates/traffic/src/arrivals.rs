@@ -22,7 +22,7 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Arrivals `interval` apart, for shares (which add up to 1) of so many users each.
+    /// Arrivals `interval` apart, for shares (which add up to 1) of groups with these numbers of users.
     pub fn new(interval: &Value, gap: Stream, who: Stream, shares: &[(f64, u32)]) -> Arrivals {
         let gaps = match interval {
             Value::Random(law) => law.sampler(),
@@ -55,7 +55,7 @@ impl Arrivals {
         if at < self.until && !self.shares.is_empty() { at } else { Time::NEVER }
     }
 
-    /// Whom the arrival meets: the number of the share, and the user.
+    /// The receiver of an arrival: the number of the share, and the user.
     pub fn whom(&mut self) -> (usize, u32) {
         let (share, user) = (self.who.open01(), self.who.open01());
         // Sums of shares may end a rounding short of 1: the last takes the rest.

@@ -1,7 +1,8 @@
-//! A client that asks a server for objects over HTTP/1.1: so many connections at most, one object at a time on each.
+//! A client that requests objects from a server over HTTP/1.1, with a maximum number of connections and one
+//! object at a time on each.
 //!
-//! Connections are kept alive, or the server closes each after its response (RFC 9112 sections 9.3 and 9.6). Both ends are
-//! here: the server answers when the whole request has arrived and its own time has passed, all at once or at a pace. Not here:
+//! Connections are kept alive, or the server closes each after its response (RFC 9112 sections 9.3 and 9.6).
+//! The server answers when it has the whole request and its service time has passed. Not modelled:
 //! pipelining, HTTP/2, a server that closes idle connections.
 
 use evenflow_base::schema::Values;
@@ -20,7 +21,7 @@ enum Stage {
     Idle,
     /// An object is asked for.
     Busy,
-    /// The same, but nobody wants it any more.
+    /// Its response is no longer needed.
     Draining,
     /// Nothing will be asked for any more; both ends may still be closing.
     Leaving,
@@ -40,7 +41,7 @@ struct Channel {
     heard: bool,
     /// When the server writes next.
     writes: Time,
-    /// When the server began to answer, and what it has written since: bytes, and how often.
+    /// Start of the server's response, and its bytes and number of writes since.
     answered: Time,
     written: u64,
     writes_done: u64,
@@ -80,14 +81,14 @@ pub(crate) struct Pace {
     pub gap: f64,
 }
 
-/// What the client has learnt.
+/// News for the client's owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {
-    /// The first bytes of an object: so many.
+    /// The first bytes of an object, with their number.
     Begun(u64),
-    /// More of it: so many bytes by now.
+    /// Part of an object: total bytes so far.
     More(u64),
-    /// All of an object, of so many bytes.
+    /// An object is complete, with its bytes.
     Done(u64),
     /// A connection on which an object was asked for is gone.
     Failed,
@@ -217,8 +218,8 @@ impl Client {
         }
     }
 
-    /// Nobody wants any more what is asked for: it still arrives, and then its connection may serve another. One that is only
-    /// opening is reset.
+    /// The requested object is no longer needed. It still arrives, and its connection may then serve another
+    /// request. A connection in its handshake is reset.
     pub fn drain(&mut self, calls: &mut Vec<Call>) {
         for (number, channel) in self.channels.iter_mut().enumerate() {
             match channel.stage {

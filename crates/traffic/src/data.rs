@@ -1,8 +1,8 @@
-//! Data over connections that are there for it alone: bulk transfers and uploads.
+//! Data over connections that carry nothing else: bulk transfers and uploads.
 //!
-//! Without `until` they are no applications: the transport needs to know no more than how much there is to send, and flows last for
-//! the whole run. With it they are, so that they close or reset their connections: the machines are here. Closing, they write
-//! nothing more: what was sent is repeated until it is acknowledged, then comes the FIN.
+//! Without `until` the transport needs only the amount, and flows last for the whole run. With `until` they
+//! are applications, which close or reset their connections. A close writes nothing more; sent data is still
+//! delivered before the FIN.
 
 use evenflow_base::schema::{Mechanism, Problem, Room, Value, Values};
 use evenflow_base::{Duration, End, Heap, Time};
@@ -20,11 +20,11 @@ const ENDLESS: u64 = 1 << 45;
 /// How far a flow has got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Its start is to come.
+    /// Before its start.
     Waiting,
     Opening,
     Sending,
-    /// It has closed, and what it has sent is under way.
+    /// It has closed, and its data is in flight.
     Closing,
     Over,
 }
@@ -208,8 +208,8 @@ params! {
     /// Parameters of a bulk transfer.
     #[derive(Clone, Debug)]
     pub struct BulkGiven {
-        /// How it ends: it writes nothing more and closes, so that what it has sent still arrives, or it resets
-        /// the connection at once.
+        /// End of a flow. `close`: it writes nothing more and closes, so that sent data still arrives.
+        /// `abort`: it resets the connection.
         end: Option<Leaving> = Common::end.param => source: Common::end.param.source;
         /// See [`Common`].
         flows: u32 = Common::flows.param;
@@ -242,8 +242,8 @@ params! {
     /// Parameters of an upload.
     #[derive(Clone, Debug)]
     pub struct UploadGiven {
-        /// How it ends: it writes nothing more and closes, so that what it has sent still arrives, or it resets
-        /// the connection at once.
+        /// End of a flow. `close`: it writes nothing more and closes, so that sent data still arrives.
+        /// `abort`: it resets the connection.
         end: Option<Leaving> = Common::end.param => source: Common::end.param.source;
         /// See [`Common`].
         flows: u32 = Common::flows.param;
@@ -266,7 +266,7 @@ pub static UPLOAD: Mechanism = Mechanism {
 kind = "upload"
 size = "2 MB"
 start = "1 s""#,
-    doc: "TCP connections that each carry one file and then fall silent.",
+    doc: "TCP connections that each carry one file and then stay idle.",
     source: "Menth and Zeitler 2018, section IV-G2",
     params: UploadGiven::PARAMS,
     observables: &[],

@@ -17,7 +17,7 @@ pub struct Ending {
 words! {
     /// How traffic ends.
     pub enum Leaving {
-        /// It finishes what it has begun and closes its connections.
+        /// It finishes open transfers and closes its connections.
         Close = "close",
         /// It resets them.
         Abort = "abort",
@@ -34,12 +34,10 @@ pub fn ending(values: &Values, stream: &mut Stream, index: usize) -> Option<Endi
     Some(Ending { at: Time::from_seconds(at?), abort })
 }
 
-/// What is wrong with `start`, `until` and `end` together.
+/// Errors in `start`, `until` and `end` together.
 pub(crate) fn check(values: &Values) -> Vec<Problem> {
     let Some(until) = values.raw(Common::until) else {
-        let stray = values
-            .raw(Common::end)
-            .map(|_| (Common::end.name, "says how it ends; until must say when".to_owned()));
+        let stray = values.raw(Common::end).map(|_| (Common::end.name, "requires until".to_owned()));
         return stray.into_iter().collect();
     };
     // A start without a bound may well fall behind the end: such a flow sends nothing.
@@ -54,7 +52,7 @@ pub(crate) fn check(values: &Values) -> Vec<Problem> {
     vec![(Common::until.name, format!("must be later than start: {first} s is not after {last} s"))]
 }
 
-/// What `end` means where it is not given.
+/// The default of `end`.
 pub(crate) fn complete(values: &mut Values) {
     if values.has(Common::until) {
         values.0.entry(Common::end.name).or_insert_with(|| Value::Word(Leaving::Close.word().into()));

@@ -1,9 +1,9 @@
-//! Adaptive video over HTTP: a player that fetches a video in chunks, each at the level that an adaptation rule asks for.
+//! Adaptive video over HTTP: a player that fetches chunks at levels that an adaptation rule selects.
 //!
-//! The player fills its buffer, one chunk after the other, and then keeps it full: it asks for a chunk as long after the one before
-//! as a chunk lasts, or as soon as there is room for it, so that it is on and off in turn. Which level it asks for is a rule's
-//! ([`crate::adaptation`]), what is shown is [`Playback`]'s, requests and responses are [`Client`]'s. A chunk may be fetched in parts over
-//! several connections, and given up for a smaller one. Not here: several chunks at a time, live video, sound apart from pictures.
+//! The player fills its buffer chunk by chunk. Then it requests one chunk per chunk duration, or whenever one
+//! fits, so it alternates between ON and OFF. [`crate::adaptation`] has the rules, [`Playback`] the playback,
+//! [`Client`] requests and responses. A chunk may be fetched in parts over several connections, and abandoned
+//! for a smaller one. Not modelled: parallel chunks, live video, separate sound.
 
 use evenflow_base::params::Key;
 use evenflow_base::schema::{Mechanism, Nested, Problem, Room, Value, Values};
@@ -22,7 +22,7 @@ const ASK: u32 = u32::MAX;
 /// The alarm of the end.
 const OVER: u32 = u32::MAX - 1;
 
-/// What times that are worked out on two ways may differ by.
+/// Tolerance for times computed in two ways.
 const ROUNDING: Duration = Duration(1_000);
 
 /// Throughputs of which a rule may ask for the latest: twice the longest window of any.
@@ -34,10 +34,10 @@ struct Fetch {
     asked: Time,
     first_byte: Option<Time>,
     level: usize,
-    /// Bytes in all, headers included, and of parts that are there.
+    /// Total bytes with headers, and bytes of complete parts.
     size: u64,
     bytes: u64,
-    /// Parts that are not.
+    /// Incomplete parts.
     parts: u64,
 }
 
@@ -47,36 +47,36 @@ pub struct Has {
     client: Client,
     rule: Adaptation,
     ladder: Ladder,
-    /// Seconds of video that the buffer holds.
+    /// Capacity of the buffer, in seconds of video.
     capacity: f64,
     header: Drawn,
     steady: Steady,
-    /// Chunks after which it asks at a chunk's pace, however full the buffer is.
+    /// Chunks after which it requests at the pace of chunks, whatever the buffer level.
     steady_after: Option<usize>,
     buffer_in: BufferIn,
     measure_from: MeasureFrom,
     playback: Playback,
-    /// Chunks of the video, and seconds of the last; absent: it has no end.
+    /// Number of chunks, and seconds of the last one; absent: without end.
     chunks: Option<(usize, f64)>,
-    /// Chunks that have come in.
+    /// Chunks received.
     done: usize,
     last: Option<usize>,
     throughputs: Vec<f64>,
     fetch: Option<Fetch>,
-    /// Connections over which a chunk is fetched.
+    /// Number of connections for a chunk.
     connections: u64,
     abandon: Option<Abandon>,
-    /// The chunk that was given up: it is so once.
+    /// The abandoned chunk, to abandon it only once.
     abandoned: Option<usize>,
-    /// A level that the rule asked for and that does not exist.
+    /// A level that the rule selected and that does not exist.
     fault: Option<usize>,
-    /// The buffer is being filled.
+    /// Whether the buffer is filling.
     filling: bool,
-    /// When the last chunk was asked for.
+    /// Time of the last request.
     asked: Time,
     asks_at: Time,
     ending: Option<Ending>,
-    /// Who leaves hangs up at once.
+    /// A viewer that leaves closes at that moment.
     hangs_up: bool,
     over: bool,
 }
@@ -108,7 +108,7 @@ impl Machine for Has {
         let ladder = Ladder::new(levels, chunk, values.read(Given::sizes))?;
         let connections = values.read(Given::connections).unwrap_or(1);
         let rule = values.read(Given::adaptation);
-        // What is wrong with the rule's own parameters was found when it was decoded.
+        // Errors in the rule's own parameters were reported at decoding.
         let rule = Adaptation::build(rule.kind(), &rule)?;
         let thresholds = Thresholds {
             start: values.read(Given::play_at).unwrap_or(chunk),
@@ -194,18 +194,18 @@ impl Machine for Has {
 
 /// Chunks that hold `seconds` of video.
 fn whole_chunks(seconds: f64, chunk: f64) -> usize {
-    // What is a whole number but for the last digits is one.
+    // Rounds a number that is nearly whole.
     (seconds / chunk - 1e-9).ceil().max(1.0) as usize
 }
 
-/// Chunks of a video of so many seconds, and seconds of the last, which is what is left.
+/// The number of chunks of a video of this length, and the duration of the last one.
 fn cut(length: f64, chunk: f64) -> (usize, f64) {
     let chunks = whole_chunks(length, chunk);
     let last = length - (chunks - 1) as f64 * chunk;
     (chunks, if (last - chunk).abs() <= 1e-9 * chunk { chunk } else { last })
 }
 
-/// What is wrong with several parameters together; some of them may be missing, or drawn.
+/// Errors in the combination of parameters; some may be missing or random.
 fn problems(values: &Values) -> Vec<Problem> {
     let (chunk, sizes) = (values.at(Given::chunk), values.at(Given::sizes));
     let mut problems = Ladder::problems(values.at(Given::ladder).as_deref(), chunk, sizes.as_deref());
@@ -217,7 +217,8 @@ fn problems(values: &Values) -> Vec<Problem> {
             rule.at(adaptation::bba::Given::reservoir).filter(|reservoir| *reservoir >= capacity)
     {
         let why = format!(
-            "its reservoir of {reservoir} s is never left, for the buffer holds {capacity} s: every chunk would be of the lowest level"
+            "its reservoir of {reservoir} s exceeds the buffer of {capacity} s: every chunk would have the \
+             lowest level"
         );
         problems.push((Given::adaptation.name, why));
     }
@@ -229,10 +230,10 @@ fn problems(values: &Values) -> Vec<Problem> {
     problems
 }
 
-/// What is wrong with a buffer of `capacity` seconds for chunks of `chunk` seconds.
+/// Errors in a buffer of `capacity` seconds for chunks of `chunk` seconds.
 fn check_buffer(values: &Values, chunk: f64, capacity: f64) -> Vec<Problem> {
     if capacity < 2.0 * chunk {
-        let why = format!("must hold two chunks of {chunk} s at least, but is {capacity} s");
+        let why = format!("must hold at least two chunks of {chunk} s; it is {capacity} s");
         return vec![(Given::buffer.name, why)];
     }
     let most = (capacity / chunk + 1e-9).floor();
@@ -244,7 +245,7 @@ fn check_buffer(values: &Values, chunk: f64, capacity: f64) -> Vec<Problem> {
 }
 
 impl Has {
-    /// Asks for the next chunk.
+    /// Requests the next chunk.
     fn ask(&mut self, now: Time, calls: &mut Vec<Call>) {
         self.asks_at = Time::NEVER;
         let (held, chunk) = (self.playback.buffered(now), self.ladder.chunk());
@@ -276,14 +277,14 @@ impl Has {
         }
     }
 
-    /// Bytes of the next chunk at a level: those that are listed, or as much as it lasts at its bitrate.
+    /// Bytes of the next chunk at a level, from the list or from duration and bitrate.
     fn size(&self, level: usize) -> f64 {
         let (size, seconds, whole) =
             (self.ladder.size(self.done, level), self.seconds(), self.ladder.chunk());
         if seconds == whole || self.ladder.chunks().is_some() { size } else { size * (seconds / whole) }
     }
 
-    /// Asks for the next chunk at a level: in parts, over as many connections as there are.
+    /// Requests the next chunk at a level, in parts over all connections.
     fn ask_for(&mut self, level: usize, now: Time, calls: &mut Vec<Call>) {
         self.last = Some(level);
         self.playback.ask_part(level, self.ladder.levels()[level], now);
@@ -303,7 +304,7 @@ impl Has {
         self.fetch = Some(Fetch { asked: now, first_byte: None, level, size, bytes: 0, parts });
     }
 
-    /// More of a chunk is there: gives it up where a lower level promises to be there sooner.
+    /// Part of a chunk arrived: abandons it if a lower level would arrive sooner.
     fn reconsider(&mut self, now: Time, calls: &mut Vec<Call>) {
         let (Some(rule), Some(fetch)) = (&self.abandon, self.fetch) else { return };
         if self.over || self.abandoned == Some(self.done) {
@@ -332,7 +333,7 @@ impl Has {
         self.ask_for(level, now, calls);
     }
 
-    /// A part of a chunk is there: all that it needed, or not.
+    /// A part of a chunk is complete; the chunk may be complete too.
     fn part_arrived(&mut self, bytes: u64, now: Time, calls: &mut Vec<Call>) {
         let Some(fetch) = &mut self.fetch else { return };
         fetch.bytes += bytes;
@@ -350,7 +351,7 @@ impl Has {
         }
     }
 
-    /// A chunk is there.
+    /// A chunk is complete.
     fn arrived(&mut self, now: Time, calls: &mut Vec<Call>) {
         let Some(fetch) = self.fetch.take() else { return };
         let bytes = fetch.bytes;
@@ -378,7 +379,7 @@ impl Has {
         self.plan_next(now, calls);
     }
 
-    /// Asks for the next chunk, or sets the alarm at which it does.
+    /// Requests the next chunk, or sets the timer for it.
     fn plan_next(&mut self, now: Time, calls: &mut Vec<Call>) {
         let chunk = self.ladder.chunk();
         let excess = self.playback.buffered(now) + chunk - self.capacity;
@@ -427,49 +428,50 @@ words! {
 }
 
 words! {
-    /// How the rule is told what the buffer holds.
+    /// Resolution of the buffer level for the rule.
     pub enum BufferIn { Seconds = "seconds", Chunks = "chunks" }
 }
 
 words! {
-    /// How a player ends.
+    /// End of a session.
     pub enum Departure { Close = "close", Abort = "abort", Drain = "drain" }
 }
 
 words! {
-    /// Where the throughput of a chunk is measured from.
+    /// Start of the throughput measurement of a chunk.
     pub enum MeasureFrom { Request = "request", FirstByte = "first-byte" }
 }
 
 words! {
-    /// When a player asks for the next chunk once its buffer has been full.
+    /// Time of requests once the buffer has been full.
     pub enum Steady { Period = "period", Room = "room" }
 }
 
 params! {
-    /// When a chunk that takes too long is given up for one of a lower level.
+    /// Abandonment of a slow chunk in favour of a lower level.
     #[derive(Clone, Debug)]
     pub struct Abandon {
-        /// Not before so long after the request.
+        /// Minimum time after the request.
         after: f64 = Duration, Text("500 ms"), Range::NOT_NEGATIVE
             => source: "dash.js 4, abandonment rule: grace time";
-        /// What becomes of its connections: reset, so that new ones are opened, or kept until the rest has
-        /// arrived for nothing, while others are opened.
+        /// Treatment of its connections. `close`: reset them and open new ones. `drain`: open others, and
+        /// discard the rest of the chunk as it arrives.
         how: GiveUp = GiveUp::TYPE, Text("close")
             => source: "RFC 9112 section 9.6: over HTTP/1.1 a response ends early only with its connection";
-        /// If at the throughput so far it would take more than so many times its length.
+        /// Abandon a chunk whose download, at the throughput so far, would take longer than this multiple of
+        /// its length.
         multiple: f64 = Number, Text("1.8"), Range::POSITIVE
             => source: "dash.js 4, abandonment rule: multiplier";
-        /// The part of that throughput that the lower level may need.
+        /// Share of that throughput that the lower level may use.
         safety: f64 = Number, Text("0.9"), Range::POSITIVE => source: "dash.js 4, bandwidth safety factor";
     }
 }
 
-/// What `abandon` may hold.
+/// The table `abandon`.
 static ABANDON: Nested = Nested {
     name: "abandon",
-    doc: "When a player gives up a chunk that takes too long and fetches it at a lower level: once a chunk, where more is left than the \
-          other one's size.",
+    doc: "Abandons a slow chunk and fetches it at a lower level. This happens at most once per chunk, and \
+          only if the rest is larger than the other chunk.",
     params: Abandon::PARAMS,
     changes: &[],
 };
@@ -478,61 +480,61 @@ params! {
     /// Its parameters.
     #[derive(Clone, Debug)]
     pub struct Given {
-        /// When a chunk is given up for one of a lower level.
+        /// Abandonment of slow chunks in favour of a lower level.
         abandon: Option<Abandon> = Table(&ABANDON), Absent("never") => source: "";
-        /// Which level is asked for: a name, or a table with kind and parameters.
+        /// Adaptation rule, which selects the level: a name, or a table with kind and parameters.
         adaptation: Values = Mechanism(Room::Adaptation), Text("rate")
             => source: "Jiang et al. 2012, section 4.2";
-        /// Seconds of video that the playback buffer holds.
+        /// Capacity of the playback buffer, in seconds of video.
         buffer: f64 = Duration, Text("30 s"), Range::POSITIVE
             => source: "Ben Ameur et al. 2016, section 4.1: 15 chunks of 2 s";
-        /// How the rule is told what the buffer holds: exactly, or in chunks, of which the one that is being
-        /// shown is a whole one.
+        /// Resolution of the buffer level for the rule: exact, or in chunks, with the one being played as a
+        /// whole.
         buffer_in: BufferIn = BufferIn::TYPE, Text("seconds")
             => source: "Ben Ameur et al. 2016, equation 5 (chunks)";
-        /// Seconds of video in a chunk; it has as many bytes as its level's bitrate gives, or as sizes says.
+        /// Duration of a chunk. Its bytes follow from the level's bitrate, or from sizes.
         chunk: f64 = Duration, Text("2 s"), Range::POSITIVE => source: "Ben Ameur et al. 2016, section 4.1";
-        /// Connections over which a chunk is fetched at once, an equal range of its bytes over each, with a
-        /// request and a header of its own.
+        /// Parallel connections for a chunk. Each fetches an equal range of its bytes, with its own request
+        /// and header.
         connections: Option<u64> = Integer, Absent("one"), Range::between(1.0, 100.0)
             => source: "RFC 9110 section 14 (ranges)";
-        /// How it ends: it asks for nothing new, finishes its chunk and closes its connections, or it resets
-        /// them at once, or it closes its end at once and lets arrive for nothing what is under way.
-        end: Option<Departure> = Departure::TYPE, Absent("close, where until is given")
+        /// End of the session. `close`: finish the chunk, then close the connections. `abort`: reset them.
+        /// `drain`: close immediately and discard data in flight.
+        end: Option<Departure> = Departure::TYPE, Absent("close, with until")
             => source: "RFC 9293 sections 3.6 and 3.10.5";
         /// Application bytes before each chunk, drawn for each.
         header: Value = Bytes, Text("300 B"), Range::FROM_ONE
             => source: "docs/scenarios.md: a response's header fields";
         /// See [`crate::request_response`].
         keep_alive: bool = Asking::keep_alive.param;
-        /// The levels' bitrates, rising; or the name of an MPEG-DASH manifest (.mpd), which also says chunk,
-        /// length and sizes.
+        /// Rising bitrates of the levels, or the name of an MPEG-DASH manifest (.mpd), which also gives
+        /// chunk, length and sizes.
         ladder: Vec<f64> = Rates, Required, Range::POSITIVE => source: "";
-        /// How long the video is. Its last chunk has what is left: so many seconds at the level's bitrate, or
-        /// the bytes that sizes lists.
+        /// Length of the video. The last chunk has the rest: its seconds at the level's bitrate, or the bytes
+        /// in sizes.
         length: Option<f64> = Duration, Absent("without end"), Range::POSITIVE => source: "";
-        /// From when to the last byte a chunk's throughput is measured.
+        /// Start of the throughput measurement of a chunk, which ends with its last byte.
         measure_from: MeasureFrom = MeasureFrom::TYPE, Text("request")
             => source: "Ben Ameur et al. 2016, section 4.1";
-        /// Seconds of video in the buffer at which it starts.
+        /// Buffer level at which playback starts, in seconds of video.
         play_at: Option<f64> = Duration, Absent("one chunk"), Range::POSITIVE => source: "";
         /// See [`crate::request_response`].
         request: Value = Asking::request.param;
-        /// The same after a stall, which comes when the buffer is empty.
+        /// Buffer level at which playback resumes after a stall. A stall begins when the buffer is empty.
         resume_at: Option<f64> = Duration, Absent("one chunk"), Range::POSITIVE => source: "";
         /// See [`crate::request_response`].
         service: Value = Asking::service.param;
-        /// Bytes of each chunk at each level, a list for each chunk; behind its end it begins again, so that
-        /// one list says constant sizes.
-        sizes: Option<Vec<Vec<f64>>> = ByteRows, Absent("those that the bitrates give"), Range::FROM_ONE
+        /// Bytes of each chunk at each level, as a list for each chunk. The list repeats at its end; one
+        /// entry gives constant sizes.
+        sizes: Option<Vec<Vec<f64>>> = ByteRows, Absent("sizes from the bitrates"), Range::FROM_ONE
             => source: "";
         /// See [`Common`].
         start: Value = Common::start.param;
-        /// When it asks once the buffer has been full: a chunk's length after it asked before, if there is room
-        /// by then (until it stalls, then it fills the buffer again), or as soon as there is room for a chunk.
+        /// Requests once the buffer was full. `period`: a chunk duration after the last request, if a chunk
+        /// fits; after a stall the buffer fills again first. `room`: as soon as a chunk fits.
         steady: Steady = Steady::TYPE, Text("period")
             => source: "Ben Ameur et al. 2016, section 2 (period); Yin et al. 2015, equation 4 (room)";
-        /// With period: after so many chunks, however full the buffer is.
+        /// Chunks after which period starts, whatever the buffer level.
         steady_after: Option<usize> = Integer, Absent("when the buffer is full"), Range::FROM_ONE
             => source: "";
         /// See [`Common`].
@@ -552,9 +554,10 @@ ladder = ["1 Mbit/s", "2.5 Mbit/s", "5 Mbit/s"]
 chunk = "2 s"
 buffer = "30 s"
 adaptation = "bola""#,
-    doc: "A player at the end of the path fetches a video in chunks, one at a time, each at the level of the ladder that an adaptation \
-          rule asks for. It fills its buffer and then asks for a chunk whenever one has been shown. A transfer is a chunk: from its \
-          request, or the opening of its connection, to its last byte.",
+    doc: "A player at the end of the path fetches a video in chunks, one at a time. An adaptation rule \
+          selects the level of each. The player fills its buffer and then fetches a chunk for each one \
+          played. A transfer is a chunk, from its request (or the opening of its connection) to its last \
+          byte.",
     source: "Ben Ameur et al. 2016, sections 2 and 4; Yin et al. 2015, section 3 (the player's buffer)",
     params: Given::PARAMS,
     observables: &[],
@@ -1024,7 +1027,7 @@ mod tests {
         assert_eq!(said(&[1e6], &[]), [""; 0]);
         assert_eq!(
             said(&[1e6], &[seconds("buffer", 3.0)]),
-            ["buffer must hold two chunks of 2 s at least, but is 3 s"]
+            ["buffer must hold at least two chunks of 2 s; it is 3 s"]
         );
         assert_eq!(
             said(&[1e6], &[seconds("buffer", 5.0), seconds("play_at", 4.5), seconds("resume_at", 6.0)]),
@@ -1037,7 +1040,7 @@ mod tests {
         assert_eq!(
             said(&[1e6], &[seconds("buffer", 30.0), ("adaptation", rule(30.0))]),
             [
-                "adaptation its reservoir of 30 s is never left, for the buffer holds 30 s: every chunk would be of the lowest level"
+                "adaptation its reservoir of 30 s exceeds the buffer of 30 s: every chunk would have the lowest level"
             ]
         );
         let rows = |rows: &[&[f64]]| ("sizes", Value::ByteRows(rows.iter().map(|r| r.to_vec()).collect()));
@@ -1045,7 +1048,7 @@ mod tests {
             said(&[1e6, 2e6], &[rows(&[&[1.0, 2.0], &[1.0]])]),
             ["sizes chunk 1 has 1 sizes, the ladder 2 levels"]
         );
-        assert_eq!(said(&[1e6], &[rows(&[])]), ["sizes lists no chunk"]);
+        assert_eq!(said(&[1e6], &[rows(&[])]), ["sizes must have at least one chunk"]);
         assert_eq!(said(&[2e6, 1e6], &[]), ["ladder must rise, but 1000000 bit/s follows 2000000 bit/s"]);
     }
 }

@@ -1,9 +1,9 @@
-//! Traffic: what users send. Sans I/O: a source says when its next packet comes and how large it is, an application what it
-//! wants of its connections.
+//! Traffic of users, without I/O: sources return the next packet, applications return calls for their
+//! connections.
 //!
-//! Bulk transfers and uploads that last only say how much there is to send and when; the rest is the transport's. Datagram sources
-//! (Poisson, constant rate) make their own packets. Everything else is an [`App`]: a machine that opens connections on the way
-//! and acts at both of their ends.
+//! Bulk transfers and uploads that last only give an amount and a start; the transport does the rest.
+//! Datagram sources (Poisson, constant rate) make packets. All others are [`App`]s: machines that open
+//! connections during the run and act at both ends.
 
 #[macro_use(params, words)]
 extern crate evenflow_base;
@@ -36,7 +36,7 @@ pub use source::{Gaps, Source};
 /// Bytes of a datagram that are no payload: IP 20, UDP or ICMP 8.
 pub const UDP_HEADER: u16 = 28;
 
-/// The kinds of application: variant, type, and what calls them by name.
+/// The kinds of application: variant, type, and dispatch by name.
 macro_rules! apps {
     ($($(#[$doc:meta])* $name:ident($app:ty),)*) => {
         /// An application; those of this crate are dispatched statically.
@@ -59,7 +59,7 @@ macro_rules! apps {
                 $(if kind == <$app as Machine>::TABLE.kind {
                     return <$app as Machine>::build(values, setting).map(App::$name);
                 })*
-                panic!("no application is called {kind}")
+                panic!("there is no application {kind}")
             }
 
             /// See [`Machine::on`].
@@ -121,7 +121,7 @@ apps! {
     Youtube(youtube::Youtube),
 }
 
-/// What one flow sends.
+/// Traffic of one flow.
 #[derive(Clone, Debug)]
 pub enum Application {
     /// Data over TCP; `None`: without end.
@@ -130,8 +130,8 @@ pub enum Application {
     Datagrams(Source),
 }
 
-/// Whether this traffic is an [`App`], which opens its flows on the way. Bulk transfers and uploads are where they end before
-/// the run.
+/// Whether this traffic is an [`App`], which opens flows during the run. Bulk transfers and uploads are if
+/// they end before the run.
 pub fn opens(kind: &str, values: &Values) -> bool {
     match kind {
         "bulk" | "upload" => values.has(Common::until),
@@ -154,7 +154,7 @@ pub fn flows(kind: &str, values: &Values) -> u32 {
     if opens(kind, values) { 0 } else { values.at(Common::flows).unwrap_or(1) }
 }
 
-/// What each flow of traffic that is no [`App`] sends; `values` are already drawn for the user.
+/// The traffic of each flow of a kind that is no [`App`]; `values` are drawn for the user.
 pub fn application(kind: &str, values: &Values) -> Application {
     let source = |gaps| {
         let rate = values.raw(Poisson::rate).and_then(Value::number).expect("a rate was drawn");
@@ -170,7 +170,7 @@ pub fn application(kind: &str, values: &Values) -> Application {
         ),
         "poisson" => source(Gaps::Exponential),
         "cbr" => source(jitter(values).map_or(Gaps::Constant, Gaps::Uniform)),
-        other => panic!("no traffic is called {other}"),
+        other => panic!("there is no traffic {other}"),
     }
 }
 
@@ -192,23 +192,23 @@ params! {
     /// Parameters that most traffic has.
     #[derive(Clone, Debug)]
     pub struct Common {
-        /// When each flow starts, drawn for each.
+        /// Start of each flow, drawn for each.
         start: Value = Duration, Text("0 s"), Range::NOT_NEGATIVE => source: "docs/scenarios.md";
         /// Connections of each user.
         flows: u32 = Integer, Text("1"), Range::between(1.0, 1_000_000.0) => source: "docs/scenarios.md";
-        /// The process in [arrivals] by which flows arrive that groups share; each flow goes to a user of
-        /// theirs, all as likely.
-        arrivals: Option<String> = Name, Absent("each user has a process of its own")
+        /// Arrival process in [arrivals], shared by several groups. Each flow goes to one of the group's
+        /// users at random.
+        arrivals: Option<String> = Name, Absent("a separate process for each user")
             => source: "docs/scenarios.md";
-        /// The part of the arrivals that go to this group; the parts of all groups add up to 1.
+        /// Share of the arrivals for this group. The shares of all groups add up to 1.
         share: Option<Value> = Number, Absent("all of them, with arrivals"), Range::up_to(1.0)
             => source: "docs/scenarios.md";
-        /// When it ends, in the time of the run, drawn like start.
+        /// End of the traffic in run time, drawn like start.
         until: Option<Value> = Duration, Absent("the end of the run"), Range::POSITIVE
             => source: "docs/scenarios.md";
-        /// How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it
-        /// resets them at once.
-        end: Option<Leaving> = Leaving::TYPE, Absent("close, where until is given")
+        /// End of the traffic. `close`: start nothing new, finish the rest and close the connections.
+        /// `abort`: reset them.
+        end: Option<Leaving> = Leaving::TYPE, Absent("close, with until")
             => source: "RFC 9293 sections 3.6 and 3.10.5";
     }
 }
@@ -217,25 +217,29 @@ params! {
     /// How gaps vary.
     #[derive(Clone, Debug)]
     pub struct Gap {
-        /// Each gap is uniform within this part of the mean gap to either side.
+        /// Each gap is uniform, within this share of the mean gap to either side.
         jitter: f64 = Number, Required, Range::between(0.0, 1.0) => source: "";
     }
 }
 
-/// What `gap` may hold.
-static GAPS: Nested =
-    Nested { name: "gap", doc: "How the gaps between datagrams vary.", params: Gap::PARAMS, changes: &[] };
+/// The table `gap`.
+static GAPS: Nested = Nested {
+    name: "gap",
+    doc: "Variation of the gaps between datagrams.",
+    params: Gap::PARAMS,
+    changes: &[],
+};
 
 params! {
     /// Parameters of datagrams at random.
     #[derive(Clone, Debug)]
     pub struct Poisson {
-        /// Whether its packets carry ECT(0), so that markers mark them instead of dropping them.
+        /// Send packets as ECT(0), so that queues mark them instead of dropping them.
         ecn_capable: bool = Flag, Text("false")
-            => source: "RFC 3168 section 5: a sender that does not answer to marks must not claim to";
-        /// Datagrams have nothing to close or reset: either way the last one is sent before until.
+            => source: "RFC 3168 section 5: a sender that ignores marks must not use ECT";
+        /// Has no effect for datagrams: the last one is sent before until.
         end: Option<Leaving> = Common::end.param => source: Common::end.param.source;
-        /// Size on the wire, 28 B of header included; a random size is drawn for each packet.
+        /// Size on the wire with 28 B of headers. A random size is drawn for each packet.
         packet: Value = Bytes, Text("1500 B"), Range::PACKET_SIZE => source: "docs/scenarios.md";
         /// Mean rate of each user, headers included.
         rate: Value = Rate, Required, Range::POSITIVE => source: "";
@@ -272,7 +276,7 @@ params! {
         ecn_capable: bool = Poisson::ecn_capable.param;
         /// See [`Poisson`].
         end: Option<Leaving> = Poisson::end.param;
-        /// How the gaps between packets vary.
+        /// Variation of the gaps between packets.
         gap: Option<Gap> = Table(&GAPS), Absent("equal gaps") => source: "";
         /// See [`Poisson`].
         packet: Value = Poisson::packet.param;
@@ -296,8 +300,8 @@ kind = "cbr"
 rate = "100 kbit/s"
 packet = "200 B"
 gap = { jitter = 0.5 }"#,
-    doc: "Datagrams with equal gaps. Two such sources can lock phases behind a drop-tail queue: an artefact of exactness, which \
-          gap.jitter breaks.",
+    doc: "Datagrams with equal gaps. Two such sources can synchronise at a drop-tail queue, an artefact of \
+          exact timing. gap.jitter prevents this.",
     source: "Menth and Zeitler 2018, section IV-A1",
     params: Cbr::PARAMS,
     observables: &[],
@@ -305,7 +309,7 @@ gap = { jitter = 0.5 }"#,
     deviations: &[],
 };
 
-/// What is wrong with several parameters together.
+/// Errors in the combination of several parameters.
 pub fn check(kind: &str, values: &Values) -> Vec<Problem> {
     let fixed = drawn(kind, values);
     let buildable = fixed.is_empty() && opens(kind, values);
@@ -320,14 +324,14 @@ pub fn check(kind: &str, values: &Values) -> Vec<Problem> {
     problems
 }
 
-/// The same where some parameters are missing because they could not be decoded: what can be said nevertheless.
+/// Like [`check`], if some parameters are missing because they could not be decoded.
 pub fn check_partly(kind: &str, values: &Values) -> Vec<Problem> {
     // An end that could not be decoded is not one that is missing.
     let ending = values.raw(Common::until).map(|_| ending::check(values));
     [ending.unwrap_or_default(), drawn(kind, values), App::problems(kind, values)].concat()
 }
 
-/// What is drawn and cannot be.
+/// Random parameters that cannot be random.
 fn drawn(kind: &str, values: &Values) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
     let random = |value: Option<&Value>| matches!(value, Some(Value::Random(_)));
@@ -344,7 +348,7 @@ fn drawn(kind: &str, values: &Values) -> Vec<Problem> {
     problems
 }
 
-/// Fills in what parameters that are given say about those that are not, and leaves out what says nothing.
+/// Derives absent parameters from given ones, and removes parameters without effect.
 pub fn complete(values: &mut Values) {
     ending::complete(values);
     if values.has(Common::arrivals) {
@@ -378,7 +382,7 @@ mod tests {
         assert_eq!(problems(&exponential, seconds(1.0)), 0);
         assert_eq!(problems(&seconds(2.0), uniform.clone()), 1);
         let stray = Values([("end", Value::Word("abort".into()))].into_iter().collect());
-        assert_eq!(ending::check(&stray), [("end", "says how it ends; until must say when".to_owned())]);
+        assert_eq!(ending::check(&stray), [("end", "requires until".to_owned())]);
     }
 
     #[test]

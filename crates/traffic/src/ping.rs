@@ -30,9 +30,9 @@ pub struct Ping {
     clock: f64,
     due: Time,
     sent: u64,
-    /// Requests without a reply yet, oldest first: number and instant.
+    /// Requests without a reply, oldest first: number and instant.
     waiting: VecDeque<(u64, Time)>,
-    /// When the alarm rings that is set for the oldest of them, or one answered before it.
+    /// Expiry of the timer for the oldest of them, or for an earlier one already answered.
     late: Time,
 }
 
@@ -52,7 +52,7 @@ impl Ping {
         }
     }
 
-    /// Sets the alarm of the oldest request, if none is set: one at a time is enough.
+    /// Sets the timer of the oldest request, if none is set.
     fn watch(&mut self, calls: &mut Vec<Call>) {
         if let (Time::NEVER, Some((_, sent))) = (self.late, self.waiting.front()) {
             self.late = *sent + self.timeout;
@@ -60,7 +60,7 @@ impl Ping {
         }
     }
 
-    /// Gives up what has waited for too long.
+    /// Gives up requests that have timed out.
     fn give_up(&mut self, now: Time, calls: &mut Vec<Call>) {
         while self.waiting.front().is_some_and(|(_, sent)| now >= *sent + self.timeout) {
             self.waiting.pop_front();
@@ -128,16 +128,16 @@ params! {
     /// Its parameters.
     #[derive(Clone, Debug)]
     pub struct Given {
-        /// How it ends: it still waits for replies that are under way, or it gives them up.
+        /// End of the traffic. `close`: wait for outstanding replies. `abort`: give them up.
         end: Option<Leaving> = Common::end.param => source: Common::end.param.source;
         /// Time between two requests, drawn for each.
         interval: Value = Duration, Text("1 s"), Range::POSITIVE => source: "ping(8), option -i";
-        /// Size of request and reply on the wire, 28 B of header included; drawn for each request.
+        /// Size of request and reply on the wire with 28 B of headers, drawn for each request.
         packet: Value = Bytes, Text("84 B"), Range::PACKET_SIZE
             => source: "ping(8), option -s: 56 B, and 28 B of headers";
         /// See [`Common`].
         start: Value = Common::start.param;
-        /// A request without a reply for so long has failed.
+        /// Time after which a request without a reply has failed.
         timeout: Duration = Duration, Text("10 s"), Range::POSITIVE => source: "ping.c of iputils: MAXWAIT";
         /// See [`Common`].
         until: Option<Value> = Common::until.param;
@@ -154,8 +154,8 @@ pub static TABLE: Mechanism = Mechanism {
 kind = "ping"
 interval = "1 s"
 packet = "84 B""#,
-    doc: "An echo request each so often, forward along the path, and its reply: the latency of the path under load. Each echo is a \
-          transfer that lasts a round trip.",
+    doc: "Sends echo requests along the path and receives their replies, to measure latency under load. Each \
+          echo is a transfer that lasts a round trip.",
     source: "RFC 792 (echo); defaults: ping of iputils",
     params: Given::PARAMS,
     observables: &[],
@@ -212,7 +212,7 @@ mod tests {
                 ),
                 (530, Event::Datagram(0, End::Server, echo(0)), &[Call::Send(0, End::Server, echo(0))]),
                 (560, Event::Datagram(0, End::Client, echo(0)), &[done(60)]),
-                // The alarm of the answered request still stands.
+                // The timer of the answered request is still set.
                 (1_500, Event::Timer(NEXT), &[STARTED, send(1), Call::Timer(NEXT, at(2_500))]),
                 (2_000, Event::Timer(LATE), &[Call::Timer(LATE, at(3_000))]),
                 (2_500, Event::Timer(NEXT), &[STARTED, send(2), Call::Timer(NEXT, at(3_500))]),

@@ -1,9 +1,9 @@
-//! Playback of a video: what a player's buffer holds, when it plays and when it stalls.
+//! Playback of a video: buffer level, playing and stalls.
 //!
-//! Video comes in and is played at one second per second. Between two arrivals the buffer falls on a line, so that the instant at
-//! which it crosses a threshold is worked out and needs no clock: a playback is brought up to date when something arrives, when it is
-//! looked at, and at the end of a run. Video is counted in whole nanoseconds, as time is. What happened is a list of moments, from which stalls, their lengths and the time played
-//! follow for any part of the run. Not here: how video comes in, and what a viewer thinks of it.
+//! Video arrives and is played at one second per second. Between arrivals the buffer falls linearly, so the
+//! crossing of a threshold is computed without a timer. A playback is updated at arrivals, at observations,
+//! and at the end of a run. Its events give stalls, their durations and the time played for any part of the
+//! run.
 
 use evenflow_base::schema::{Problem, Values};
 use evenflow_base::{Duration, Heap, Time};
@@ -22,13 +22,14 @@ pub struct Thresholds {
 }
 
 impl Thresholds {
-    /// What is wrong with them; `start` and `resume` are the names of their parameters. Where the second is not given it is not told.
+    /// Errors in them; `start` and `resume` are the names of their parameters. The second may be absent.
     pub(crate) fn check(&self, values: &Values, start: &'static str, resume: &'static str) -> Vec<Problem> {
         let too_low = |(name, at): &(&'static str, f64)| *at <= self.stall && values.get(name).is_some();
         let why = |at: f64| {
             let stall = self.stall;
             format!(
-                "must be more than {stall} s, below which it stalls, but is {at} s: it would stall as soon as it plays"
+                "must be more than {stall} s, the stall threshold, but is {at} s: it would stall as soon as \
+                 it plays"
             )
         };
         let both = [(start, self.start), (resume, self.resume)];
@@ -57,7 +58,7 @@ pub enum Moment {
     Leaves,
 }
 
-/// What is on the screen.
+/// State of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Screen {
     /// Nothing.
@@ -144,7 +145,7 @@ impl Playback {
         self.receive(content, whole, now);
     }
 
-    /// The viewer gives up what is on the screen, or has lost it.
+    /// The viewer abandons the current video, or has lost it.
     pub fn leave(&mut self, now: Time) {
         self.advance(now);
         if self.screen != Screen::Off {
@@ -153,17 +154,18 @@ impl Playback {
         }
     }
 
-    /// What there was to show at `since`.
+    /// Unplayed content at `since`.
     fn unseen(&self) -> Duration {
         Duration(self.content.0.saturating_sub(self.shown.0))
     }
 
-    /// When only so much of what there is will be left, if it plays on.
+    /// Instant at which the buffer falls to this level, if playback continues.
     fn left_at(&self, left: Duration) -> Time {
         self.since + Duration(self.unseen().0.saturating_sub(left.0))
     }
 
-    /// What has happened by itself: the end of the video, or a stall from the instant on at which the buffer fell below its threshold.
+    /// Events without an arrival: the end of the video, or a stall from the instant at which the buffer fell
+    /// below its threshold.
     pub fn advance(&mut self, now: Time) {
         if self.screen != Screen::Playing {
             return;
@@ -191,7 +193,7 @@ impl Playback {
         self.screen == Screen::Playing
     }
 
-    /// Whether it stands still in the middle of a video; as of the same.
+    /// Whether it is stalled; as of the last update.
     pub fn is_stalled(&self) -> bool {
         self.screen == Screen::Stalled
     }
@@ -207,7 +209,7 @@ impl Playback {
         }
     }
 
-    /// What has happened by `now`, in order.
+    /// Events up to `now`, in order.
     pub fn moments(&self, now: Time) -> Vec<(Time, Moment)> {
         let mut then = self.clone();
         then.advance(now);

@@ -37,18 +37,18 @@ params! {
     /// Parameters of a client of a server.
     #[derive(Clone, Debug)]
     pub struct Asking {
-        /// Whether a connection serves one request after another. If not, the server closes it after its
-        /// response, and each request has a new one.
+        /// Serve several requests on a connection. Otherwise the server closes it after its response, and
+        /// each request opens a new one.
         keep_alive: bool = Flag, Text("true")
             => source: "RFC 9112 section 9.3: persistent connections are the default";
-        /// A user who has waited for so long resets the connections in use and goes on as if served; drawn for
-        /// each transfer.
-        patience: Option<Value> = Duration, Absent("the user waits for as long as it takes"), Range::NOT_NEGATIVE
+        /// Maximum waiting time of a user, drawn for each transfer. After it the user resets the connections
+        /// in use and continues as if served.
+        patience: Option<Value> = Duration, Absent("unlimited"), Range::NOT_NEGATIVE
             => source: "";
         /// Application bytes of a request, drawn for each.
         request: Value = Bytes, Text("350 B"), Range::FROM_ONE
             => source: "docs/scenarios.md: a GET with its header fields";
-        /// Time the server takes from the last byte of a request to its response, drawn for each.
+        /// Time from the last byte of a request at the server to its response, drawn for each.
         service: Value = Duration, Text("0 s"), Range::NOT_NEGATIVE => source: "docs/scenarios.md";
         /// Time from the end of a transfer to the start of the next, drawn for each.
         think: Value = Duration, Text("0 s"), Range::NOT_NEGATIVE => source: "docs/scenarios.md";
@@ -67,7 +67,7 @@ params! {
         patience: Option<Value> = Asking::patience.param;
         /// See [`Asking`].
         request: Value = Asking::request.param;
-        /// After so many it closes its connection.
+        /// Requests after which a user closes its connection.
         requests: Option<u64> = Integer, Absent("without end"), Range::FROM_ONE => source: "";
         /// Application bytes of a response, header fields included, drawn for each.
         response: Value = Bytes, Required, Range::FROM_ONE => source: "";
@@ -92,9 +92,10 @@ pub static TABLE: Mechanism = Mechanism {
 kind = "request-response"
 response = "20 kB"
 think = { exponential = "1 s" }"#,
-    doc: "A client at the end of the path asks for one response at a time; responses travel along the path, requests come back with the \
-          acknowledgements. A transfer lasts from the request (over a new connection: from its opening) to the response's last byte.",
-    source: "RFC 9112; Heyman, Lakshman and Neidhardt 1997 (closed users who think)",
+    doc: "A client at the end of the path requests one response at a time. Responses travel along the path, \
+          requests come with the ACKs. A transfer lasts from the request to the last byte of the response. \
+          Over a new connection it includes the opening.",
+    source: "RFC 9112; Heyman, Lakshman and Neidhardt 1997 (closed-loop users with think times)",
     params: Given::PARAMS,
     observables: &[],
     counters: &[],
@@ -215,7 +216,7 @@ mod tests {
                         Call::Timer(THINK, at(3_000)),
                     ],
                 ),
-                // The request arrives before the reset: nobody answers it any more.
+                // The request arrives before the reset and gets no answer.
                 (2_010, Event::Received(0, End::Server, 350), &[]),
                 (2_050, Event::Reset(0, End::Server), &[]),
                 (2_050, Event::Closed(0), &[]),

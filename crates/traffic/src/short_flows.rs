@@ -43,7 +43,7 @@ pub struct ShortFlows {
     /// Exact instant of the last flow, so that constant gaps do not drift.
     clock: f64,
     due: Time,
-    /// By their numbers; the free ones are listed beside.
+    /// Flows by number; `free` has the unused numbers.
     flows: Vec<Flow>,
     free: Vec<Conn>,
 }
@@ -75,7 +75,7 @@ impl ShortFlows {
         calls.extend([Call::Transfer(Transfer::Started), Call::Open(number)]);
     }
 
-    /// Resets what is still sending.
+    /// Resets flows that still send.
     fn abort(&mut self, calls: &mut Vec<Call>) {
         for (number, flow) in self.flows.iter_mut().enumerate().filter(|(_, flow)| flow.stage != Stage::Over)
         {
@@ -92,16 +92,19 @@ impl Machine for ShortFlows {
     fn build(values: &Values, setting: &Setting) -> Result<ShortFlows, Vec<Problem>> {
         let (given, named) = (values.has(Given::interval), values.has(Given::arrivals));
         let problem = match (given, named, values.raw(Given::share)) {
-            (true, true, _) => {
-                Some((Given::arrivals.name, "stands beside interval; flows come from one or the other".to_owned()))
-            }
+            (true, true, _) => Some((
+                Given::arrivals.name,
+                "excludes interval: flows have one source of arrivals".to_owned(),
+            )),
             (false, false, _) => Some((
                 Given::interval.name,
-                "is required: the time between flows of a user, for example { exponential = \"1 s\" }; or arrivals, a \
-                 process shared with others"
+                "is required: the time between flows of a user, for example { exponential = \"1 s\" }; or \
+                 arrivals, a shared process"
                     .to_owned(),
             )),
-            (_, false, Some(_)) => Some((Given::share.name, "is a part of arrivals, which is not given".to_owned())),
+            (_, false, Some(_)) => {
+                Some((Given::share.name, "is a share of arrivals, which is absent".to_owned()))
+            }
             _ => None,
         };
         if let Some(problem) = problem {
@@ -192,8 +195,8 @@ params! {
         arrivals: Option<String> = Common::arrivals.param;
         /// See [`Common`].
         end: Option<Leaving> = Common::end.param;
-        /// Time between two flows of a user, drawn for each; { exponential = … } is a Poisson process.
-        interval: Option<Value> = Duration, Absent("where arrivals is given"), Range::POSITIVE => source: "";
+        /// Time between two flows of a user, drawn for each. { exponential = … } gives a Poisson process.
+        interval: Option<Value> = Duration, Absent("required without arrivals"), Range::POSITIVE => source: "";
         /// See [`Common`].
         share: Option<Value> = Common::share.param;
         /// Application bytes of a flow, drawn for each.
@@ -215,9 +218,10 @@ pub static TABLE: Mechanism = Mechanism {
 kind = "short-flows"
 interval = { exponential = "1 s" }
 size = { pareto = ["15 kB", 1.3] }"#,
-    doc: "TCP connections that open by a random process, whether or not those before them are done, each carry a few bytes along \
-          the path, and close. A flow's transfer lasts from the opening to the acknowledgement of its last byte.",
-    source: "Ben Fredj et al. 2001, section 2 (flows arrive without regard to those under way)",
+    doc: "TCP connections that open by a random process, independent of earlier ones. Each carries a few \
+          bytes along the path and closes. A flow's transfer lasts from the opening to the ACK of its last \
+          byte.",
+    source: "Ben Fredj et al. 2001, section 2 (flow arrivals are independent of flows in progress)",
     params: Given::PARAMS,
     observables: &[],
     counters: &[],
@@ -323,7 +327,7 @@ mod tests {
         assert!(problem(&[]).starts_with("interval: is required"));
         let name = || ("arrivals", Value::Word("all".into()));
         let gap = ("interval", Value::Random(Law::Exponential(Box::new(Value::Seconds(1.0)))));
-        assert!(problem(&[name(), gap.clone()]).starts_with("arrivals: stands beside interval"));
+        assert!(problem(&[name(), gap.clone()]).starts_with("arrivals: excludes interval"));
         assert!(
             problem(&[gap.clone(), ("share", Value::Number(0.5))])
                 .starts_with("share: is a part of arrivals")

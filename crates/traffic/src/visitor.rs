@@ -1,7 +1,8 @@
-//! A closed user: asks for something, waits for all of it, thinks, and asks again.
+//! A closed-loop user: requests, waits for the response, thinks, and requests again.
 //!
-//! A visit fetches one object, and then others that it refers to. It is a transfer: started with its first request or
-//! connection, completed with its last byte, abandoned where the user loses patience, failed where a connection is lost.
+//! A visit fetches one object, and then others. It is a transfer: it starts with its first request or
+//! connection and completes with its last byte. It is abandoned when the user loses patience, and fails when
+//! a connection is lost.
 
 use evenflow_base::params::Key;
 use evenflow_base::schema::{Problem, Value, Values};
@@ -22,7 +23,7 @@ const OVER: u32 = u32::MAX - 2;
 /// More objects than any page has.
 const MOST_OBJECTS: u32 = 100_000;
 
-/// What a visit has got so far.
+/// State of a visit.
 #[derive(Clone, Copy, Debug)]
 struct Visit {
     started: Time,
@@ -32,7 +33,7 @@ struct Visit {
     asked: u32,
 }
 
-/// What a page has beside its first object.
+/// Further objects of a page.
 #[derive(Clone, Debug)]
 pub(crate) struct Objects {
     /// How many.
@@ -60,12 +61,12 @@ pub(crate) struct Visitor {
     gives_up: Time,
 }
 
-/// What is wrong with a user who would visit without end at one instant.
+/// The error of a user that would visit endlessly at one instant.
 pub(crate) fn check(values: &Values) -> Vec<Problem> {
     let never = |value: Option<&Value>| value.is_some_and(|value| value.bounds().1 == 0.0);
     if never(values.raw(Asking::think)) && never(values.raw(Asking::patience)) {
-        let why = "a user who never thinks and never waits would ask for ever at one instant; give think or patience more \
-                   than 0 s, or leave patience out";
+        let why = "a user without think time and without patience would repeat requests endlessly at one \
+                   instant; set think or patience above 0 s, or leave patience out";
         return vec![(Asking::patience.name, why.into())];
     }
     Vec::new()

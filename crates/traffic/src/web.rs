@@ -45,9 +45,9 @@ params! {
     /// Its parameters.
     #[derive(Clone, Debug)]
     pub struct Given {
-        /// Connections that a page uses at once, at most.
+        /// Maximum number of parallel connections of a page.
         connections: u32 = Integer, Text("6"), Range::between(1.0, 1000.0)
-            => source: "what browsers of today open to one host over HTTP/1.1";
+            => source: "current browsers, to one host over HTTP/1.1";
         /// See [`Common`].
         end: Option<Leaving> = Common::end.param;
         /// See [`crate::request_response`].
@@ -58,7 +58,7 @@ params! {
         objects: Value = Number, Text("0"), Range::between(0.0, 10_000.0) => source: "docs/scenarios.md";
         /// Application bytes of a page's first object, drawn for each page.
         page_size: Value = Bytes, Required, Range::FROM_ONE => source: "";
-        /// After so many the user closes all connections.
+        /// Pages after which the user closes all connections.
         pages: Option<u64> = Integer, Absent("without end"), Range::FROM_ONE => source: "";
         /// See [`crate::request_response`].
         patience: Option<Value> = Asking::patience.param;
@@ -87,9 +87,9 @@ page_size = "10 kB"
 objects = 8
 object_size = "20 kB"
 think = { exponential = "5 s" }"#,
-    doc: "A user at the end of the path who fetches a page, its first object and then all others, thinks, and fetches the next. Responses \
-          travel along the path, requests come back with the acknowledgements. A page is a transfer: from its first request to the last \
-          byte of its last object.",
+    doc: "A user at the end of the path fetches a page, its first object and then all others. Then it thinks \
+          and fetches the next page. Responses travel along the path, requests come with the ACKs. A page is \
+          a transfer, from its first request to the last byte of its last object.",
     source: "RFC 9112; Mah 1997 (pages of several objects, think times)",
     params: Given::PARAMS,
     observables: &[],

@@ -1,10 +1,9 @@
-//! Progressive download of videos, as YouTube's servers paced it and its player played it.
+//! Progressive download of videos, paced as by YouTube's servers.
 //!
-//! A viewer asks for a video over a connection of its own. The server writes the first seconds of it at once and then equal chunks at
-//! a rate somewhat above the video's. What finds no room in the server's send buffer waits, and the schedule goes on meanwhile, so
-//! that a server that was blocked catches up as fast as its TCP allows. The player starts with some seconds in its buffer, stalls
-//! when nearly nothing is left, and plays to the end once it has the whole file. Not here: seeking, viewers who lose interest,
-//! changes of quality (`has`).
+//! Each video has its own connection. The server writes the first seconds immediately, then equal chunks at a
+//! rate above the video's. Chunks that do not fit into the send buffer wait while the schedule goes on, so a
+//! blocked server catches up at TCP's speed. The player starts with some seconds in its buffer and stalls
+//! below a threshold. Not modelled: seeking, viewers who leave, changes of quality (`has`).
 
 use evenflow_base::schema::{Deviation, Mechanism, Problem, Room, Value, Values};
 use evenflow_base::{Duration, Time};
@@ -132,7 +131,7 @@ impl Youtube {
     /// Asks for a video. All that it draws is drawn now.
     fn ask(&mut self, now: Time, calls: &mut Vec<Call>) {
         self.asks_at = Time::NEVER;
-        // A law may well draw nothing.
+        // A distribution may draw zero.
         let (bitrate, length) = (self.bitrate.seconds().max(1.0), self.length.seconds());
         let bytes = |seconds: f64| (seconds * bitrate / 8.0).round().clamp(1.0, MOST_BYTES);
         let pace = Pace {
@@ -179,31 +178,32 @@ params! {
     /// Its parameters.
     #[derive(Clone, Debug)]
     pub struct Given {
-        /// Rate at which the video is played, drawn for each video.
+        /// Bitrate of the video, drawn for each video.
         bitrate: Value = Rate, Text("1128 kbit/s"), Range::POSITIVE
             => source: "Sanhaji et al. 2015, section VI-C: 360p, 1000 kbit/s and 128 kbit/s of sound";
-        /// Seconds of video that the server writes at once. With as much as its length it is not paced.
+        /// Seconds of video that the server writes at the start. If it is at least the video's length, there
+        /// is no pacing.
         burst: f64 = Duration, Text("40 s"), Range::NOT_NEGATIVE
             => source: "Sanhaji et al. 2015, section VI-A";
-        /// What the server writes at a time after the burst.
+        /// Bytes per write of the server after the burst.
         chunk: f64 = Bytes, Text("64 KiB"), Range::FROM_ONE => source: "Sanhaji et al. 2015, section VI-A";
         /// See [`Common`].
         end: Option<Leaving> = Common::end.param;
-        /// How long the video is, drawn for each video.
+        /// Length of the video, drawn for each video.
         length: Value = Duration, Text("300 s"), Range::POSITIVE
             => source: "Sanhaji et al. 2015, section VI-C";
-        /// Rate of the chunks over that of the video.
+        /// Rate of the chunks divided by the video's bitrate.
         pace: f64 = Number, Text("1.25"), Range::POSITIVE => source: "Sanhaji et al. 2015, section VI-A";
-        /// Seconds of video in the player's buffer above which it starts.
+        /// Buffer level above which playback starts, in seconds of video.
         play_above: f64 = Duration, Text("2.2 s"), Range::POSITIVE => source: "Schatz et al. 2012: θ0";
         /// See [`crate::request_response`].
         request: Value = Asking::request.param;
-        /// The same after a stall.
+        /// Buffer level above which playback resumes after a stall.
         resume_above: Option<f64> = Duration, Absent("play_above"), Range::POSITIVE
             => source: "Schatz et al. 2012: θ0";
         /// See [`crate::request_response`].
         service: Value = Asking::service.param;
-        /// Seconds of video in the buffer below which it stalls, unless it has the whole file.
+        /// Buffer level below which playback stalls, unless the whole file has arrived.
         stall_below: f64 = Duration, Text("0.4 s"), Range::NOT_NEGATIVE => source: "Schatz et al. 2012: θ1";
         /// See [`Common`].
         start: Value = Common::start.param;
@@ -211,7 +211,7 @@ params! {
         think: Value = Duration, Text("0 s"), Range::NOT_NEGATIVE => source: "docs/scenarios.md";
         /// See [`Common`].
         until: Option<Value> = Common::until.param;
-        /// How many each viewer watches, one after the other.
+        /// Number of videos per viewer, one after the other.
         videos: Option<u64> = Integer, Text("1"), Range::FROM_ONE
             => source: "Sanhaji et al. 2015, section VI-C";
     }
@@ -227,17 +227,20 @@ pub static TABLE: Mechanism = Mechanism {
 kind = "youtube"
 bitrate = "2.5 Mbit/s"
 length = "120 s""#,
-    doc: "A viewer at the end of the path asks for a video over a connection of its own, and watches it while it comes in. The server \
-          writes the first seconds at once, then chunks at a rate above the video's; where its send buffer (`tcp.send_buffer`) is full \
-          it waits and catches up. The player starts above one threshold of its buffer, stalls below another, and plays to the end once \
-          it has everything. A transfer lasts from the request (the opening of its connection) to the file's last byte.",
+    doc: "A viewer at the end of the path requests a video over a new connection and watches it during the \
+          download. The server writes the first seconds immediately, then chunks at a rate above the \
+          video's. If its send buffer (`tcp.send_buffer`) is full, it waits and catches up. The player \
+          starts above one buffer threshold and stalls below another. With the whole file it plays to the \
+          end. A transfer lasts from the request to the last byte of the file. It includes the opening of \
+          the connection.",
     source: "Ameigeiras et al. 2012 (server); Schatz et al. 2012 (player); Sanhaji et al. 2015, section VI",
     params: Given::PARAMS,
     observables: &[],
     counters: &[],
     deviations: &[Deviation {
-        what: "Chunks are due by the clock of the burst, whether or not the burst has found room in the send buffer by then.",
-        why: "The documents give a burst and a rate; a server that was blocked is to catch up with both.",
+        what: "Chunks follow the schedule from the start of the burst, even if the burst still waits for the \
+               send buffer.",
+        why: "The documents define a burst and a rate; a blocked server should catch up with both.",
     }],
 };
 

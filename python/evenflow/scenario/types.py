@@ -108,12 +108,12 @@ class ActivityAqm(Table):
             of accepted, received; default: accepted)
         rate_estimate: Rate that turns a backlog into a delay: the link's rate, or the departure rate measured while
             the link is busy with 0.1 s of memory. For the delay form only. (one of link, departures; default: link)
-        limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000
-            with dualpi2, 127 with sfq; more than 0)
-        scheduler: Who goes next. (scheduler table; default: absent: fifo)
-        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
-            what waits and made anew. (one of keep, replace; default: keep)
+        limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
+            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000 with
+            dualpi2, 127 with sfq; more than 0)
+        scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
+        change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
+            packets and create a new one. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "activity-aqm"
@@ -148,12 +148,12 @@ class Codel(Table):
         ecn: Mark ECN-capable packets instead of dropping them. (flag; default: true)
         ce_threshold: Mark every ECN-capable packet with a longer queueing delay, also with `ecn = false`. (duration;
             default: absent: off; at least 0)
-        limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000
-            with dualpi2, 127 with sfq; more than 0)
-        scheduler: Who goes next. (scheduler table; default: absent: fifo)
-        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
-            what waits and made anew. (one of keep, replace; default: keep)
+        limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
+            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000 with
+            dualpi2, 127 with sfq; more than 0)
+        scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
+        change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
+            packets and create a new one. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "codel"
@@ -186,12 +186,12 @@ class ConstantProbability(Table):
             mark if ECN-capable, else accept. `mark-re-ecn`: mark if ECN-capable or a re-ECN credit (FNE), else drop;
             use it only where credits are rate-limited (draft-briscoe-conex-re-ecn-tcp-04 section 5.3). (one of drop,
             mark, mark-everything, mark-re-ecn; default: mark-everything)
-        limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000
-            with dualpi2, 127 with sfq; more than 0)
-        scheduler: Who goes next. (scheduler table; default: absent: fifo)
-        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
-            what waits and made anew. (one of keep, replace; default: keep)
+        limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
+            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000 with
+            dualpi2, 127 with sfq; more than 0)
+        scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
+        change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
+            packets and create a new one. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "constant-probability"
@@ -222,12 +222,12 @@ class Csfq(Table):
             packets; at least 0)
         q_min: Queue length below which no packet is dropped at random. (packets; default: 0 packets; at least 0)
         form: Form of the algorithm: the authors' ns-2 program, or the paper. (one of ns2, paper; default: ns2)
-        limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000
-            with dualpi2, 127 with sfq; more than 0)
-        scheduler: Who goes next. (scheduler table; default: absent: fifo)
-        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
-            what waits and made anew. (one of keep, replace; default: keep)
+        limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
+            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000 with
+            dualpi2, 127 with sfq; more than 0)
+        scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
+        change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
+            packets and create a new one. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "csfq"
@@ -255,12 +255,12 @@ class DropPreference(Table):
     Attributes:
         step: Queue length per preference: packets of preference k (1 to 4) are dropped once the queue reaches k times
             this. (packets; default: 10 packets; more than 0)
-        limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000
-            with dualpi2, 127 with sfq; more than 0)
-        scheduler: Who goes next. (scheduler table; default: absent: fifo)
-        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
-            what waits and made anew. (one of keep, replace; default: keep)
+        limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
+            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000 with
+            dualpi2, 127 with sfq; more than 0)
+        scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
+        change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
+            packets and create a new one. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "drop-preference"
@@ -280,12 +280,12 @@ class Droptail(Table):
     Source: RFC 7567 section 2.
 
     Attributes:
-        limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000
-            with dualpi2, 127 with sfq; more than 0)
-        scheduler: Who goes next. (scheduler table; default: absent: fifo)
-        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
-            what waits and made anew. (one of keep, replace; default: keep)
+        limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
+            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000 with
+            dualpi2, 127 with sfq; more than 0)
+        scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
+        change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
+            packets and create a new one. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "droptail"
@@ -333,12 +333,12 @@ class Dualpi2(Table):
         buffer: The buffer in time at the link's rate at the start. (duration; default: absent: 250 ms; none in form
             linux; more than 0)
         max_packet: The largest packet. (bytes; default: 1514 B; at least 1, at most 65535)
-        limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000
-            with dualpi2, 127 with sfq; more than 0)
-        scheduler: Who goes next. (scheduler table; default: absent: fifo)
-        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
-            what waits and made anew. (one of keep, replace; default: keep)
+        limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
+            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000 with
+            dualpi2, 127 with sfq; more than 0)
+        scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
+        change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
+            packets and create a new one. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "dualpi2"
@@ -392,12 +392,12 @@ class FqCodel(Table):
             (whole number; default: 64; at least 1)
         memory_limit: Maximum backlog of all queues in bytes, in addition to the limit. (bytes; default: absent: off;
             at least 1)
-        limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000
-            with dualpi2, 127 with sfq; more than 0)
-        scheduler: Who goes next. (scheduler table; default: absent: fifo)
-        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
-            what waits and made anew. (one of keep, replace; default: keep)
+        limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
+            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000 with
+            dualpi2, 127 with sfq; more than 0)
+        scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
+        change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
+            packets and create a new one. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "fq-codel"
@@ -440,12 +440,12 @@ class LoadBased(Table):
             mark, mark-everything, mark-re-ecn; default: mark-everything)
         capacity: Rate that corresponds to a load of 1. (rate; default: absent: the link's rate at the start; more
             than 0)
-        limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000
-            with dualpi2, 127 with sfq; more than 0)
-        scheduler: Who goes next. (scheduler table; default: absent: fifo)
-        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
-            what waits and made anew. (one of keep, replace; default: keep)
+        limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
+            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000 with
+            dualpi2, 127 with sfq; more than 0)
+        scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
+        change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
+            packets and create a new one. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "load-based"
@@ -490,12 +490,12 @@ class Pie(Table):
         derandomize: Spread drops: none until the accumulated probability since the last drop reaches 0.85, always
             from 8.5. (flag; default: false)
         cap: Limit an update to 0.02 once the probability is at least 0.1. (flag; default: false)
-        limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000
-            with dualpi2, 127 with sfq; more than 0)
-        scheduler: Who goes next. (scheduler table; default: absent: fifo)
-        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
-            what waits and made anew. (one of keep, replace; default: keep)
+        limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
+            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000 with
+            dualpi2, 127 with sfq; more than 0)
+        scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
+        change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
+            packets and create a new one. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "pie"
@@ -580,12 +580,12 @@ class Red(Table):
             weight needs. (one of real, fixed; default: absent: the variant's)
         capacity: Assumed link capacity, for idle times and the automatic weight. (rate; default: absent: the link's
             rate at the start; more than 0)
-        limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000
-            with dualpi2, 127 with sfq; more than 0)
-        scheduler: Who goes next. (scheduler table; default: absent: fifo)
-        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
-            what waits and made anew. (one of keep, replace; default: keep)
+        limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
+            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000 with
+            dualpi2, 127 with sfq; more than 0)
+        scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
+        change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
+            packets and create a new one. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "red"
@@ -642,12 +642,12 @@ class Rem(Table):
             use it only where credits are rate-limited (draft-briscoe-conex-re-ecn-tcp-04 section 5.3). (one of drop,
             mark, mark-everything, mark-re-ecn; default: mark-everything)
         capacity: Assumed link capacity. (rate; default: absent: the link's rate at the start; more than 0)
-        limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000
-            with dualpi2, 127 with sfq; more than 0)
-        scheduler: Who goes next. (scheduler table; default: absent: fifo)
-        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
-            what waits and made anew. (one of keep, replace; default: keep)
+        limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
+            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000 with
+            dualpi2, 127 with sfq; more than 0)
+        scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
+        change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
+            packets and create a new one. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "rem"
@@ -688,12 +688,12 @@ class VirtualQueue(Table):
             use it only where credits are rate-limited (draft-briscoe-conex-re-ecn-tcp-04 section 5.3). (one of drop,
             mark, mark-everything, mark-re-ecn; default: mark-everything)
         capacity: Rate that rate_factor multiplies. (rate; default: absent: the link's rate at the start; more than 0)
-        limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000
-            with dualpi2, 127 with sfq; more than 0)
-        scheduler: Who goes next. (scheduler table; default: absent: fifo)
-        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
-            what waits and made anew. (one of keep, replace; default: keep)
+        limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
+            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000 with
+            dualpi2, 127 with sfq; more than 0)
+        scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
+        change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
+            packets and create a new one. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "virtual-queue"
@@ -890,11 +890,12 @@ class ActivityMeter(Table):
         accounting: Factor on the bytes of each class (a_PHB). (number per class; default: absent: 1 for every class;
             more than 0)
         start: Start of the measurement (t0). (one of run, first-packet; default: run)
-        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
-        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
-            can, on the same path. (text; default: absent: none, or the stage that names this one)
-        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
-            rate, on the same path. (text; default: absent: nothing)
+        per: Users or flows that get a separate copy of the stage. ("user", "flow", "group" or "5 users"; default:
+            absent: one shared stage)
+        peer: The stage that exchanges packets with this one, such as the other end of a tunnel. It has a matching
+            kind and the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that the stage reconfigures during the run; "-NAME" for its reverse direction. It has a
+            rate and is on the same path. (text; default: absent: nothing)
     """
 
     KIND: ClassVar[str | None] = "activity-meter"
@@ -965,11 +966,12 @@ class Auditor(Table):
         rho: Share rho of rule paper. (number; default: absent: measured share of reports, with rule paper; at least
             0, at most 1)
         idle: Time after which a silent flow is forgotten. (duration; default: 60 s; more than 0)
-        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
-        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
-            can, on the same path. (text; default: absent: none, or the stage that names this one)
-        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
-            rate, on the same path. (text; default: absent: nothing)
+        per: Users or flows that get a separate copy of the stage. ("user", "flow", "group" or "5 users"; default:
+            absent: one shared stage)
+        peer: The stage that exchanges packets with this one, such as the other end of a tunnel. It has a matching
+            kind and the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that the stage reconfigures during the run; "-NAME" for its reverse direction. It has a
+            rate and is on the same path. (text; default: absent: nothing)
     """
 
     KIND: ClassVar[str | None] = "auditor"
@@ -1026,11 +1028,12 @@ class BandwidthManager(Table):
             rate, plus a packet; at least 1)
         change: Change of classes: in place, or by deleting and recreating those of all open sessions, which drops
             their backlog. (one of keep, replace; default: keep)
-        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
-        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
-            can, on the same path. (text; default: absent: none, or the stage that names this one)
-        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
-            rate, on the same path. (text; default: absent: nothing)
+        per: Users or flows that get a separate copy of the stage. ("user", "flow", "group" or "5 users"; default:
+            absent: one shared stage)
+        peer: The stage that exchanges packets with this one, such as the other end of a tunnel. It has a matching
+            kind and the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that the stage reconfigures during the run; "-NAME" for its reverse direction. It has a
+            rate and is on the same path. (text; default: absent: nothing)
     """
 
     KIND: ClassVar[str | None] = "bandwidth-manager"
@@ -1067,11 +1070,12 @@ class CongestionController(Table):
             (one of police, split; default: police)
         account: Account of congestion and credit: that of the tunnel (bearer), or that of the flow that met it. (one
             of bearer, flow; default: bearer)
-        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
-        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
-            can, on the same path. (text; default: absent: none, or the stage that names this one)
-        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
-            rate, on the same path. (text; default: absent: nothing)
+        per: Users or flows that get a separate copy of the stage. ("user", "flow", "group" or "5 users"; default:
+            absent: one shared stage)
+        peer: The stage that exchanges packets with this one, such as the other end of a tunnel. It has a matching
+            kind and the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that the stage reconfigures during the run; "-NAME" for its reverse direction. It has a
+            rate and is on the same path. (text; default: absent: nothing)
     """
 
     KIND: ClassVar[str | None] = "congestion-controller"
@@ -1094,11 +1098,12 @@ class CongestionMeter(Table):
     Source: draft-briscoe-tsvwg-re-ecn-tcp-08 section 3 and appendix A; Zhang et al. 2011 section II.
 
     Attributes:
-        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
-        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
-            can, on the same path. (text; default: absent: none, or the stage that names this one)
-        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
-            rate, on the same path. (text; default: absent: nothing)
+        per: Users or flows that get a separate copy of the stage. ("user", "flow", "group" or "5 users"; default:
+            absent: one shared stage)
+        peer: The stage that exchanges packets with this one, such as the other end of a tunnel. It has a matching
+            kind and the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that the stage reconfigures during the run; "-NAME" for its reverse direction. It has a
+            rate and is on the same path. (text; default: absent: nothing)
     """
 
     KIND: ClassVar[str | None] = "congestion-meter"
@@ -1179,11 +1184,12 @@ class CongestionPolicer(Table):
             together, own; default: absent: together with re-ECN's rules, by flow)
         idle: Time after which a silent flow is forgotten. (duration; default: absent: 60 s with re-ECN's rules, by
             flow; more than 0)
-        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
-        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
-            can, on the same path. (text; default: absent: none, or the stage that names this one)
-        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
-            rate, on the same path. (text; default: absent: nothing)
+        per: Users or flows that get a separate copy of the stage. ("user", "flow", "group" or "5 users"; default:
+            absent: one shared stage)
+        peer: The stage that exchanges packets with this one, such as the other end of a tunnel. It has a matching
+            kind and the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that the stage reconfigures during the run; "-NAME" for its reverse direction. It has a
+            rate and is on the same path. (text; default: absent: nothing)
     """
 
     KIND: ClassVar[str | None] = "congestion-policer"
@@ -1241,11 +1247,12 @@ class CongestionReporter(Table):
             most 1)
         reordering: Later numbers after which a missing one counts as lost. (whole number; default: 3; at least 1, at
             most 1000)
-        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
-        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
-            can, on the same path. (text; default: absent: none, or the stage that names this one)
-        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
-            rate, on the same path. (text; default: absent: nothing)
+        per: Users or flows that get a separate copy of the stage. ("user", "flow", "group" or "5 users"; default:
+            absent: one shared stage)
+        peer: The stage that exchanges packets with this one, such as the other end of a tunnel. It has a matching
+            kind and the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that the stage reconfigures during the run; "-NAME" for its reverse direction. It has a
+            rate and is on the same path. (text; default: absent: nothing)
     """
 
     KIND: ClassVar[str | None] = "congestion-reporter"
@@ -1271,11 +1278,12 @@ class CsfqEdge(Table):
 
     Attributes:
         memory: Averaging constant (K). (duration; default: 100 ms; more than 0)
-        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
-        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
-            can, on the same path. (text; default: absent: none, or the stage that names this one)
-        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
-            rate, on the same path. (text; default: absent: nothing)
+        per: Users or flows that get a separate copy of the stage. ("user", "flow", "group" or "5 users"; default:
+            absent: one shared stage)
+        peer: The stage that exchanges packets with this one, such as the other end of a tunnel. It has a matching
+            kind and the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that the stage reconfigures during the run; "-NAME" for its reverse direction. It has a
+            rate and is on the same path. (text; default: absent: nothing)
     """
 
     KIND: ClassVar[str | None] = "csfq-edge"
@@ -1302,11 +1310,12 @@ class FairActivityMeter(Table):
         accounting: Factor on the bytes of each class (a_PHB). (number per class; default: absent: 1 for every class;
             more than 0)
         start: Start of the measurement (t0). (one of run, first-packet; default: run)
-        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
-        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
-            can, on the same path. (text; default: absent: none, or the stage that names this one)
-        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
-            rate, on the same path. (text; default: absent: nothing)
+        per: Users or flows that get a separate copy of the stage. ("user", "flow", "group" or "5 users"; default:
+            absent: one shared stage)
+        peer: The stage that exchanges packets with this one, such as the other end of a tunnel. It has a matching
+            kind and the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that the stage reconfigures during the run; "-NAME" for its reverse direction. It has a
+            rate and is on the same path. (text; default: absent: nothing)
     """
 
     KIND: ClassVar[str | None] = "fair-activity-meter"
@@ -1348,11 +1357,12 @@ class Policer(Table):
             default: absent: none)
         precoloured_red: Traffic classes whose packets arrive red and stay red. (list of names; default: absent: none;
             without either the policer is colour-blind)
-        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
-        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
-            can, on the same path. (text; default: absent: none, or the stage that names this one)
-        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
-            rate, on the same path. (text; default: absent: nothing)
+        per: Users or flows that get a separate copy of the stage. ("user", "flow", "group" or "5 users"; default:
+            absent: one shared stage)
+        peer: The stage that exchanges packets with this one, such as the other end of a tunnel. It has a matching
+            kind and the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that the stage reconfigures during the run; "-NAME" for its reverse direction. It has a
+            rate and is on the same path. (text; default: absent: nothing)
     """
 
     KIND: ClassVar[str | None] = "policer"
@@ -1383,11 +1393,12 @@ class RateMeter(Table):
     Attributes:
         memory: Memory of the moving average. (duration; default: 0.5 s; more than 0)
         start: Start of the measurement (t0). (one of run, first-packet; default: run)
-        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
-        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
-            can, on the same path. (text; default: absent: none, or the stage that names this one)
-        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
-            rate, on the same path. (text; default: absent: nothing)
+        per: Users or flows that get a separate copy of the stage. ("user", "flow", "group" or "5 users"; default:
+            absent: one shared stage)
+        peer: The stage that exchanges packets with this one, such as the other end of a tunnel. It has a matching
+            kind and the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that the stage reconfigures during the run; "-NAME" for its reverse direction. It has a
+            rate and is on the same path. (text; default: absent: nothing)
     """
 
     KIND: ClassVar[str | None] = "rate-meter"
@@ -1425,11 +1436,12 @@ class Rewriter(Table):
         until: End of the changes. (duration; default: absent: the end of the run; more than 0)
         idle: Time after which the window scales of a silent connection are forgotten. (duration; default: 7440 s;
             more than 0)
-        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
-        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
-            can, on the same path. (text; default: absent: none, or the stage that names this one)
-        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
-            rate, on the same path. (text; default: absent: nothing)
+        per: Users or flows that get a separate copy of the stage. ("user", "flow", "group" or "5 users"; default:
+            absent: one shared stage)
+        peer: The stage that exchanges packets with this one, such as the other end of a tunnel. It has a matching
+            kind and the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that the stage reconfigures during the run; "-NAME" for its reverse direction. It has a
+            rate and is on the same path. (text; default: absent: nothing)
     """
 
     KIND: ClassVar[str | None] = "rewriter"
@@ -1471,11 +1483,12 @@ class Shaper(Table):
             larger mtu), costs in whole microseconds. (one of real, ticks; default: real)
         limit: Maximum backlog; packets beyond it are dropped. (packets or bytes; default: absent: any number; at
             least 1)
-        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
-        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
-            can, on the same path. (text; default: absent: none, or the stage that names this one)
-        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
-            rate, on the same path. (text; default: absent: nothing)
+        per: Users or flows that get a separate copy of the stage. ("user", "flow", "group" or "5 users"; default:
+            absent: one shared stage)
+        peer: The stage that exchanges packets with this one, such as the other end of a tunnel. It has a matching
+            kind and the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that the stage reconfigures during the run; "-NAME" for its reverse direction. It has a
+            rate and is on the same path. (text; default: absent: nothing)
     """
 
     KIND: ClassVar[str | None] = "shaper"
@@ -1510,11 +1523,12 @@ class TunnelEgress(Table):
             ecn = "paper")
         reordering: Later numbers after which a missing one counts as lost. (whole number; default: 3; at least 1, at
             most 1000)
-        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
-        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
-            can, on the same path. (text; default: absent: none, or the stage that names this one)
-        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
-            rate, on the same path. (text; default: absent: nothing)
+        per: Users or flows that get a separate copy of the stage. ("user", "flow", "group" or "5 users"; default:
+            absent: one shared stage)
+        peer: The stage that exchanges packets with this one, such as the other end of a tunnel. It has a matching
+            kind and the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that the stage reconfigures during the run; "-NAME" for its reverse direction. It has a
+            rate and is on the same path. (text; default: absent: nothing)
     """
 
     KIND: ClassVar[str | None] = "tunnel-egress"
@@ -1550,11 +1564,12 @@ class TunnelIngress(Table):
             at least 1, at most 65535)
         teid: Tunnel number in traces. Further copies of the stage get the following numbers. (whole number; default:
             absent: assigned automatically; at least 1, at most 4294967295)
-        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
-        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
-            can, on the same path. (text; default: absent: none, or the stage that names this one)
-        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
-            rate, on the same path. (text; default: absent: nothing)
+        per: Users or flows that get a separate copy of the stage. ("user", "flow", "group" or "5 users"; default:
+            absent: one shared stage)
+        peer: The stage that exchanges packets with this one, such as the other end of a tunnel. It has a matching
+            kind and the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that the stage reconfigures during the run; "-NAME" for its reverse direction. It has a
+            rate and is on the same path. (text; default: absent: nothing)
     """
 
     KIND: ClassVar[str | None] = "tunnel-ingress"
@@ -1598,11 +1613,12 @@ class WindowTuner(Table):
         rounding: Rounding of a window: to whole segments of the largest size seen, or not at all (down to units of
             the field). (one of none, floor, nearest, ceil; default: none)
         rewrites: Segments to rewrite: all ACKs, or those without data. (one of acks, pure-acks; default: acks)
-        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
-        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
-            can, on the same path. (text; default: absent: none, or the stage that names this one)
-        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
-            rate, on the same path. (text; default: absent: nothing)
+        per: Users or flows that get a separate copy of the stage. ("user", "flow", "group" or "5 users"; default:
+            absent: one shared stage)
+        peer: The stage that exchanges packets with this one, such as the other end of a tunnel. It has a matching
+            kind and the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that the stage reconfigures during the run; "-NAME" for its reverse direction. It has a
+            rate and is on the same path. (text; default: absent: nothing)
     """
 
     KIND: ClassVar[str | None] = "window-tuner"
@@ -1631,14 +1647,14 @@ class Bulk(Table):
     Source: Menth and Zeitler 2018, section IV-A3 ("saturated").
 
     Attributes:
-        end: How it ends: it writes nothing more and closes, so that what it has sent still arrives, or it resets the
-            connection at once. (one of close, abort; default: absent: close, where until is given)
+        end: End of a flow. `close`: it writes nothing more and closes, so that sent data still arrives. `abort`: it
+            resets the connection. (one of close, abort; default: absent: close, with until)
         flows: Connections of each user. (whole number; default: 1; at least 1, at most 1000000)
-        start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
-        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
-            more than 0)
-        class_: Traffic class of its packets. (text; default: absent: the group's)
-        tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
+        start: Start of each flow, drawn for each. (duration; default: 0 s; at least 0)
+        until: End of the traffic in run time, drawn like start. (duration; default: absent: the end of the run; more
+            than 0)
+        class_: Traffic class of the packets. (text; default: absent: the group's)
+        tcp: TCP of this traffic. It replaces the group's whole table. (tcp table; default: absent: the group's)
     """
 
     KIND: ClassVar[str | None] = "bulk"
@@ -1655,55 +1671,54 @@ class Bulk(Table):
 class Has(Table):
     """Adaptive video over HTTP.
 
-    A player at the end of the path fetches a video in chunks, one at a time, each at the level of the ladder that an
-    adaptation rule asks for. It fills its buffer and then asks for a chunk whenever one has been shown. A transfer is
-    a chunk: from its request, or the opening of its connection, to its last byte.
+    A player at the end of the path fetches a video in chunks, one at a time. An adaptation rule selects the level of
+    each. The player fills its buffer and then fetches a chunk for each one played. A transfer is a chunk, from its
+    request (or the opening of its connection) to its last byte.
 
     Source: Ben Ameur et al. 2016, sections 2 and 4; Yin et al. 2015, section 3 (the player's buffer).
 
     Attributes:
-        abandon: When a chunk is given up for one of a lower level. (abandon table; default: absent: never)
-        adaptation: Which level is asked for: a name, or a table with kind and parameters. (adaptation name, or table
-            with kind; default: rate)
-        buffer: Seconds of video that the playback buffer holds. (duration; default: 30 s; more than 0)
-        buffer_in: How the rule is told what the buffer holds: exactly, or in chunks, of which the one that is being
-            shown is a whole one. (one of seconds, chunks; default: seconds)
-        chunk: Seconds of video in a chunk; it has as many bytes as its level's bitrate gives, or as sizes says.
-            (duration; default: 2 s; more than 0)
-        connections: Connections over which a chunk is fetched at once, an equal range of its bytes over each, with a
-            request and a header of its own. (whole number; default: absent: one; at least 1, at most 100)
-        end: How it ends: it asks for nothing new, finishes its chunk and closes its connections, or it resets them at
-            once, or it closes its end at once and lets arrive for nothing what is under way. (one of close, abort,
-            drain; default: absent: close, where until is given)
-        header: Application bytes before each chunk, drawn for each. (bytes; default: 300 B; at least 1)
-        keep_alive: Whether a connection serves one request after another. If not, the server closes it after its
-            response, and each request has a new one. (flag; default: true)
-        ladder: The levels' bitrates, rising; or the name of an MPEG-DASH manifest (.mpd), which also says chunk,
-            length and sizes. (list of rates, or MPD file; default: required; more than 0)
-        length: How long the video is. Its last chunk has what is left: so many seconds at the level's bitrate, or the
-            bytes that sizes lists. (duration; default: absent: without end; more than 0)
-        measure_from: From when to the last byte a chunk's throughput is measured. (one of request, first-byte;
-            default: request)
-        play_at: Seconds of video in the buffer at which it starts. (duration; default: absent: one chunk; more than
-            0)
-        request: Application bytes of a request, drawn for each. (bytes; default: 350 B; at least 1)
-        resume_at: The same after a stall, which comes when the buffer is empty. (duration; default: absent: one
-            chunk; more than 0)
-        service: Time the server takes from the last byte of a request to its response, drawn for each. (duration;
-            default: 0 s; at least 0)
-        sizes: Bytes of each chunk at each level, a list for each chunk; behind its end it begins again, so that one
-            list says constant sizes. (list of lists of bytes; default: absent: those that the bitrates give; at least
-            1)
-        start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
-        steady: When it asks once the buffer has been full: a chunk's length after it asked before, if there is room
-            by then (until it stalls, then it fills the buffer again), or as soon as there is room for a chunk. (one
-            of period, room; default: period)
-        steady_after: With period: after so many chunks, however full the buffer is. (whole number; default: absent:
-            when the buffer is full; at least 1)
-        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
+        abandon: Abandonment of slow chunks in favour of a lower level. (abandon table; default: absent: never)
+        adaptation: Adaptation rule, which selects the level: a name, or a table with kind and parameters. (adaptation
+            name, or table with kind; default: rate)
+        buffer: Capacity of the playback buffer, in seconds of video. (duration; default: 30 s; more than 0)
+        buffer_in: Resolution of the buffer level for the rule: exact, or in chunks, with the one being played as a
+            whole. (one of seconds, chunks; default: seconds)
+        chunk: Duration of a chunk. Its bytes follow from the level's bitrate, or from sizes. (duration; default: 2 s;
             more than 0)
-        class_: Traffic class of its packets. (text; default: absent: the group's)
-        tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
+        connections: Parallel connections for a chunk. Each fetches an equal range of its bytes, with its own request
+            and header. (whole number; default: absent: one; at least 1, at most 100)
+        end: End of the session. `close`: finish the chunk, then close the connections. `abort`: reset them. `drain`:
+            close immediately and discard data in flight. (one of close, abort, drain; default: absent: close, with
+            until)
+        header: Application bytes before each chunk, drawn for each. (bytes; default: 300 B; at least 1)
+        keep_alive: Serve several requests on a connection. Otherwise the server closes it after its response, and
+            each request opens a new one. (flag; default: true)
+        ladder: Rising bitrates of the levels, or the name of an MPEG-DASH manifest (.mpd), which also gives chunk,
+            length and sizes. (list of rates, or MPD file; default: required; more than 0)
+        length: Length of the video. The last chunk has the rest: its seconds at the level's bitrate, or the bytes in
+            sizes. (duration; default: absent: without end; more than 0)
+        measure_from: Start of the throughput measurement of a chunk, which ends with its last byte. (one of request,
+            first-byte; default: request)
+        play_at: Buffer level at which playback starts, in seconds of video. (duration; default: absent: one chunk;
+            more than 0)
+        request: Application bytes of a request, drawn for each. (bytes; default: 350 B; at least 1)
+        resume_at: Buffer level at which playback resumes after a stall. A stall begins when the buffer is empty.
+            (duration; default: absent: one chunk; more than 0)
+        service: Time from the last byte of a request at the server to its response, drawn for each. (duration;
+            default: 0 s; at least 0)
+        sizes: Bytes of each chunk at each level, as a list for each chunk. The list repeats at its end; one entry
+            gives constant sizes. (list of lists of bytes; default: absent: sizes from the bitrates; at least 1)
+        start: Start of each flow, drawn for each. (duration; default: 0 s; at least 0)
+        steady: Requests once the buffer was full. `period`: a chunk duration after the last request, if a chunk fits;
+            after a stall the buffer fills again first. `room`: as soon as a chunk fits. (one of period, room;
+            default: period)
+        steady_after: Chunks after which period starts, whatever the buffer level. (whole number; default: absent:
+            when the buffer is full; at least 1)
+        until: End of the traffic in run time, drawn like start. (duration; default: absent: the end of the run; more
+            than 0)
+        class_: Traffic class of the packets. (text; default: absent: the group's)
+        tcp: TCP of this traffic. It replaces the group's whole table. (tcp table; default: absent: the group's)
     """
 
     KIND: ClassVar[str | None] = "has"
@@ -1737,23 +1752,23 @@ class Has(Table):
 class Ping(Table):
     """Ping.
 
-    An echo request each so often, forward along the path, and its reply: the latency of the path under load. Each
-    echo is a transfer that lasts a round trip.
+    Sends echo requests along the path and receives their replies, to measure latency under load. Each echo is a
+    transfer that lasts a round trip.
 
     Source: RFC 792 (echo); defaults: ping of iputils.
 
     Attributes:
-        end: How it ends: it still waits for replies that are under way, or it gives them up. (one of close, abort;
-            default: absent: close, where until is given)
+        end: End of the traffic. `close`: wait for outstanding replies. `abort`: give them up. (one of close, abort;
+            default: absent: close, with until)
         interval: Time between two requests, drawn for each. (duration; default: 1 s; more than 0)
-        packet: Size of request and reply on the wire, 28 B of header included; drawn for each request. (bytes;
-            default: 84 B; at least 1, at most 65535)
-        start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
-        timeout: A request without a reply for so long has failed. (duration; default: 10 s; more than 0)
-        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
-            more than 0)
-        class_: Traffic class of its packets. (text; default: absent: the group's)
-        tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
+        packet: Size of request and reply on the wire with 28 B of headers, drawn for each request. (bytes; default:
+            84 B; at least 1, at most 65535)
+        start: Start of each flow, drawn for each. (duration; default: 0 s; at least 0)
+        timeout: Time after which a request without a reply has failed. (duration; default: 10 s; more than 0)
+        until: End of the traffic in run time, drawn like start. (duration; default: absent: the end of the run; more
+            than 0)
+        class_: Traffic class of the packets. (text; default: absent: the group's)
+        tcp: TCP of this traffic. It replaces the group's whole table. (tcp table; default: absent: the group's)
     """
 
     KIND: ClassVar[str | None] = "ping"
@@ -1772,32 +1787,33 @@ class Ping(Table):
 class RequestResponse(Table):
     """Request and response.
 
-    A client at the end of the path asks for one response at a time; responses travel along the path, requests come
-    back with the acknowledgements. A transfer lasts from the request (over a new connection: from its opening) to the
-    response's last byte.
+    A client at the end of the path requests one response at a time. Responses travel along the path, requests come
+    with the ACKs. A transfer lasts from the request to the last byte of the response. Over a new connection it
+    includes the opening.
 
-    Source: RFC 9112; Heyman, Lakshman and Neidhardt 1997 (closed users who think).
+    Source: RFC 9112; Heyman, Lakshman and Neidhardt 1997 (closed-loop users with think times).
 
     Attributes:
-        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
-            them at once. (one of close, abort; default: absent: close, where until is given)
-        keep_alive: Whether a connection serves one request after another. If not, the server closes it after its
-            response, and each request has a new one. (flag; default: true)
-        patience: A user who has waited for so long resets the connections in use and goes on as if served; drawn for
-            each transfer. (duration; default: absent: the user waits for as long as it takes; at least 0)
+        end: End of the traffic. `close`: start nothing new, finish the rest and close the connections. `abort`: reset
+            them. (one of close, abort; default: absent: close, with until)
+        keep_alive: Serve several requests on a connection. Otherwise the server closes it after its response, and
+            each request opens a new one. (flag; default: true)
+        patience: Maximum waiting time of a user, drawn for each transfer. After it the user resets the connections in
+            use and continues as if served. (duration; default: absent: unlimited; at least 0)
         request: Application bytes of a request, drawn for each. (bytes; default: 350 B; at least 1)
-        requests: After so many it closes its connection. (whole number; default: absent: without end; at least 1)
+        requests: Requests after which a user closes its connection. (whole number; default: absent: without end; at
+            least 1)
         response: Application bytes of a response, header fields included, drawn for each. (bytes; default: required;
             at least 1)
-        service: Time the server takes from the last byte of a request to its response, drawn for each. (duration;
+        service: Time from the last byte of a request at the server to its response, drawn for each. (duration;
             default: 0 s; at least 0)
-        start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
+        start: Start of each flow, drawn for each. (duration; default: 0 s; at least 0)
         think: Time from the end of a transfer to the start of the next, drawn for each. (duration; default: 0 s; at
             least 0)
-        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
-            more than 0)
-        class_: Traffic class of its packets. (text; default: absent: the group's)
-        tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
+        until: End of the traffic in run time, drawn like start. (duration; default: absent: the end of the run; more
+            than 0)
+        class_: Traffic class of the packets. (text; default: absent: the group's)
+        tcp: TCP of this traffic. It replaces the group's whole table. (tcp table; default: absent: the group's)
     """
 
     KIND: ClassVar[str | None] = "request-response"
@@ -1820,26 +1836,26 @@ class RequestResponse(Table):
 class ShortFlows(Table):
     """Short flows.
 
-    TCP connections that open by a random process, whether or not those before them are done, each carry a few bytes
-    along the path, and close. A flow's transfer lasts from the opening to the acknowledgement of its last byte.
+    TCP connections that open by a random process, independent of earlier ones. Each carries a few bytes along the
+    path and closes. A flow's transfer lasts from the opening to the ACK of its last byte.
 
-    Source: Ben Fredj et al. 2001, section 2 (flows arrive without regard to those under way).
+    Source: Ben Fredj et al. 2001, section 2 (flow arrivals are independent of flows in progress).
 
     Attributes:
-        arrivals: The process in [arrivals] by which flows arrive that groups share; each flow goes to a user of
-            theirs, all as likely. (a name; default: absent: each user has a process of its own)
-        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
-            them at once. (one of close, abort; default: absent: close, where until is given)
-        interval: Time between two flows of a user, drawn for each; { exponential = … } is a Poisson process.
-            (duration; default: absent: where arrivals is given; more than 0)
-        share: The part of the arrivals that go to this group; the parts of all groups add up to 1. (number; default:
-            absent: all of them, with arrivals; more than 0, at most 1)
+        arrivals: Arrival process in [arrivals], shared by several groups. Each flow goes to one of the group's users
+            at random. (a name; default: absent: a separate process for each user)
+        end: End of the traffic. `close`: start nothing new, finish the rest and close the connections. `abort`: reset
+            them. (one of close, abort; default: absent: close, with until)
+        interval: Time between two flows of a user, drawn for each. { exponential = … } gives a Poisson process.
+            (duration; default: absent: required without arrivals; more than 0)
+        share: Share of the arrivals for this group. The shares of all groups add up to 1. (number; default: absent:
+            all of them, with arrivals; more than 0, at most 1)
         size: Application bytes of a flow, drawn for each. (bytes; default: required; at least 1)
-        start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
-        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
-            more than 0)
-        class_: Traffic class of its packets. (text; default: absent: the group's)
-        tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
+        start: Start of each flow, drawn for each. (duration; default: 0 s; at least 0)
+        until: End of the traffic in run time, drawn like start. (duration; default: absent: the end of the run; more
+            than 0)
+        class_: Traffic class of the packets. (text; default: absent: the group's)
+        tcp: TCP of this traffic. It replaces the group's whole table. (tcp table; default: absent: the group's)
     """
 
     KIND: ClassVar[str | None] = "short-flows"
@@ -1859,20 +1875,20 @@ class ShortFlows(Table):
 class Upload(Table):
     """Upload.
 
-    TCP connections that each carry one file and then fall silent.
+    TCP connections that each carry one file and then stay idle.
 
     Source: Menth and Zeitler 2018, section IV-G2.
 
     Attributes:
-        end: How it ends: it writes nothing more and closes, so that what it has sent still arrives, or it resets the
-            connection at once. (one of close, abort; default: absent: close, where until is given)
+        end: End of a flow. `close`: it writes nothing more and closes, so that sent data still arrives. `abort`: it
+            resets the connection. (one of close, abort; default: absent: close, with until)
         flows: Connections of each user. (whole number; default: 1; at least 1, at most 1000000)
         size: Application bytes of each connection. (bytes; default: absent: without end; at least 1)
-        start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
-        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
-            more than 0)
-        class_: Traffic class of its packets. (text; default: absent: the group's)
-        tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
+        start: Start of each flow, drawn for each. (duration; default: 0 s; at least 0)
+        until: End of the traffic in run time, drawn like start. (duration; default: absent: the end of the run; more
+            than 0)
+        class_: Traffic class of the packets. (text; default: absent: the group's)
+        tcp: TCP of this traffic. It replaces the group's whole table. (tcp table; default: absent: the group's)
     """
 
     KIND: ClassVar[str | None] = "upload"
@@ -1890,37 +1906,38 @@ class Upload(Table):
 class Web(Table):
     """Web pages.
 
-    A user at the end of the path who fetches a page, its first object and then all others, thinks, and fetches the
-    next. Responses travel along the path, requests come back with the acknowledgements. A page is a transfer: from
-    its first request to the last byte of its last object.
+    A user at the end of the path fetches a page, its first object and then all others. Then it thinks and fetches the
+    next page. Responses travel along the path, requests come with the ACKs. A page is a transfer, from its first
+    request to the last byte of its last object.
 
     Source: RFC 9112; Mah 1997 (pages of several objects, think times).
 
     Attributes:
-        connections: Connections that a page uses at once, at most. (whole number; default: 6; at least 1, at most
+        connections: Maximum number of parallel connections of a page. (whole number; default: 6; at least 1, at most
             1000)
-        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
-            them at once. (one of close, abort; default: absent: close, where until is given)
-        keep_alive: Whether a connection serves one request after another. If not, the server closes it after its
-            response, and each request has a new one. (flag; default: true)
+        end: End of the traffic. `close`: start nothing new, finish the rest and close the connections. `abort`: reset
+            them. (one of close, abort; default: absent: close, with until)
+        keep_alive: Serve several requests on a connection. Otherwise the server closes it after its response, and
+            each request opens a new one. (flag; default: true)
         object_size: Application bytes of each further object, drawn for each. (bytes; default: 10 kB; at least 1)
         objects: Further objects of a page, drawn for each page and rounded. (number; default: 0; at least 0, at most
             10000)
         page_size: Application bytes of a page's first object, drawn for each page. (bytes; default: required; at
             least 1)
-        pages: After so many the user closes all connections. (whole number; default: absent: without end; at least 1)
-        patience: A user who has waited for so long resets the connections in use and goes on as if served; drawn for
-            each transfer. (duration; default: absent: the user waits for as long as it takes; at least 0)
+        pages: Pages after which the user closes all connections. (whole number; default: absent: without end; at
+            least 1)
+        patience: Maximum waiting time of a user, drawn for each transfer. After it the user resets the connections in
+            use and continues as if served. (duration; default: absent: unlimited; at least 0)
         request: Application bytes of a request, drawn for each. (bytes; default: 350 B; at least 1)
-        service: Time the server takes from the last byte of a request to its response, drawn for each. (duration;
+        service: Time from the last byte of a request at the server to its response, drawn for each. (duration;
             default: 0 s; at least 0)
-        start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
+        start: Start of each flow, drawn for each. (duration; default: 0 s; at least 0)
         think: Time from the end of a transfer to the start of the next, drawn for each. (duration; default: 0 s; at
             least 0)
-        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
-            more than 0)
-        class_: Traffic class of its packets. (text; default: absent: the group's)
-        tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
+        until: End of the traffic in run time, drawn like start. (duration; default: absent: the end of the run; more
+            than 0)
+        class_: Traffic class of the packets. (text; default: absent: the group's)
+        tcp: TCP of this traffic. It replaces the group's whole table. (tcp table; default: absent: the group's)
     """
 
     KIND: ClassVar[str | None] = "web"
@@ -1946,39 +1963,40 @@ class Web(Table):
 class Youtube(Table):
     """Progressive download of a video.
 
-    A viewer at the end of the path asks for a video over a connection of its own, and watches it while it comes in.
-    The server writes the first seconds at once, then chunks at a rate above the video's; where its send buffer
-    (`tcp.send_buffer`) is full it waits and catches up. The player starts above one threshold of its buffer, stalls
-    below another, and plays to the end once it has everything. A transfer lasts from the request (the opening of its
-    connection) to the file's last byte.
+    A viewer at the end of the path requests a video over a new connection and watches it during the download. The
+    server writes the first seconds immediately, then chunks at a rate above the video's. If its send buffer
+    (`tcp.send_buffer`) is full, it waits and catches up. The player starts above one buffer threshold and stalls
+    below another. With the whole file it plays to the end. A transfer lasts from the request to the last byte of the
+    file. It includes the opening of the connection.
 
     Source: Ameigeiras et al. 2012 (server); Schatz et al. 2012 (player); Sanhaji et al. 2015, section VI.
 
     Attributes:
-        bitrate: Rate at which the video is played, drawn for each video. (rate; default: 1128 kbit/s; more than 0)
-        burst: Seconds of video that the server writes at once. With as much as its length it is not paced. (duration;
-            default: 40 s; at least 0)
-        chunk: What the server writes at a time after the burst. (bytes; default: 64 KiB; at least 1)
-        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
-            them at once. (one of close, abort; default: absent: close, where until is given)
-        length: How long the video is, drawn for each video. (duration; default: 300 s; more than 0)
-        pace: Rate of the chunks over that of the video. (number; default: 1.25; more than 0)
-        play_above: Seconds of video in the player's buffer above which it starts. (duration; default: 2.2 s; more
+        bitrate: Bitrate of the video, drawn for each video. (rate; default: 1128 kbit/s; more than 0)
+        burst: Seconds of video that the server writes at the start. If it is at least the video's length, there is no
+            pacing. (duration; default: 40 s; at least 0)
+        chunk: Bytes per write of the server after the burst. (bytes; default: 64 KiB; at least 1)
+        end: End of the traffic. `close`: start nothing new, finish the rest and close the connections. `abort`: reset
+            them. (one of close, abort; default: absent: close, with until)
+        length: Length of the video, drawn for each video. (duration; default: 300 s; more than 0)
+        pace: Rate of the chunks divided by the video's bitrate. (number; default: 1.25; more than 0)
+        play_above: Buffer level above which playback starts, in seconds of video. (duration; default: 2.2 s; more
             than 0)
         request: Application bytes of a request, drawn for each. (bytes; default: 350 B; at least 1)
-        resume_above: The same after a stall. (duration; default: absent: play_above; more than 0)
-        service: Time the server takes from the last byte of a request to its response, drawn for each. (duration;
+        resume_above: Buffer level above which playback resumes after a stall. (duration; default: absent: play_above;
+            more than 0)
+        service: Time from the last byte of a request at the server to its response, drawn for each. (duration;
             default: 0 s; at least 0)
-        stall_below: Seconds of video in the buffer below which it stalls, unless it has the whole file. (duration;
-            default: 0.4 s; at least 0)
-        start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
+        stall_below: Buffer level below which playback stalls, unless the whole file has arrived. (duration; default:
+            0.4 s; at least 0)
+        start: Start of each flow, drawn for each. (duration; default: 0 s; at least 0)
         think: Time from the end of a video to the request for the next, drawn for each. (duration; default: 0 s; at
             least 0)
-        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
-            more than 0)
-        videos: How many each viewer watches, one after the other. (whole number; default: 1; at least 1)
-        class_: Traffic class of its packets. (text; default: absent: the group's)
-        tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
+        until: End of the traffic in run time, drawn like start. (duration; default: absent: the end of the run; more
+            than 0)
+        videos: Number of videos per viewer, one after the other. (whole number; default: 1; at least 1)
+        class_: Traffic class of the packets. (text; default: absent: the group's)
+        tcp: TCP of this traffic. It replaces the group's whole table. (tcp table; default: absent: the group's)
     """
 
     KIND: ClassVar[str | None] = "youtube"
@@ -2006,25 +2024,24 @@ class Youtube(Table):
 class Cbr(Table):
     """Constant-rate datagrams (CBR).
 
-    Datagrams with equal gaps. Two such sources can lock phases behind a drop-tail queue: an artefact of exactness,
-    which gap.jitter breaks.
+    Datagrams with equal gaps. Two such sources can synchronise at a drop-tail queue, an artefact of exact timing.
+    gap.jitter prevents this.
 
     Source: Menth and Zeitler 2018, section IV-A1.
 
     Attributes:
-        ecn_capable: Whether its packets carry ECT(0), so that markers mark them instead of dropping them. (flag;
-            default: false)
-        end: Datagrams have nothing to close or reset: either way the last one is sent before until. (one of close,
-            abort; default: absent: close, where until is given)
-        gap: How the gaps between packets vary. (gap table; default: absent: equal gaps)
-        packet: Size on the wire, 28 B of header included; a random size is drawn for each packet. (bytes; default:
-            1500 B; at least 1, at most 65535)
+        ecn_capable: Send packets as ECT(0), so that queues mark them instead of dropping them. (flag; default: false)
+        end: Has no effect for datagrams: the last one is sent before until. (one of close, abort; default: absent:
+            close, with until)
+        gap: Variation of the gaps between packets. (gap table; default: absent: equal gaps)
+        packet: Size on the wire with 28 B of headers. A random size is drawn for each packet. (bytes; default: 1500
+            B; at least 1, at most 65535)
         rate: Mean rate of each user, headers included. (rate; default: required; more than 0)
-        start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
-        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
-            more than 0)
-        class_: Traffic class of its packets. (text; default: absent: the group's)
-        tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
+        start: Start of each flow, drawn for each. (duration; default: 0 s; at least 0)
+        until: End of the traffic in run time, drawn like start. (duration; default: absent: the end of the run; more
+            than 0)
+        class_: Traffic class of the packets. (text; default: absent: the group's)
+        tcp: TCP of this traffic. It replaces the group's whole table. (tcp table; default: absent: the group's)
     """
 
     KIND: ClassVar[str | None] = "cbr"
@@ -2049,18 +2066,17 @@ class Poisson(Table):
     Source: Menth and Zeitler 2018, section IV-A1.
 
     Attributes:
-        ecn_capable: Whether its packets carry ECT(0), so that markers mark them instead of dropping them. (flag;
-            default: false)
-        end: Datagrams have nothing to close or reset: either way the last one is sent before until. (one of close,
-            abort; default: absent: close, where until is given)
-        packet: Size on the wire, 28 B of header included; a random size is drawn for each packet. (bytes; default:
-            1500 B; at least 1, at most 65535)
+        ecn_capable: Send packets as ECT(0), so that queues mark them instead of dropping them. (flag; default: false)
+        end: Has no effect for datagrams: the last one is sent before until. (one of close, abort; default: absent:
+            close, with until)
+        packet: Size on the wire with 28 B of headers. A random size is drawn for each packet. (bytes; default: 1500
+            B; at least 1, at most 65535)
         rate: Mean rate of each user, headers included. (rate; default: required; more than 0)
-        start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
-        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
-            more than 0)
-        class_: Traffic class of its packets. (text; default: absent: the group's)
-        tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
+        start: Start of each flow, drawn for each. (duration; default: 0 s; at least 0)
+        until: End of the traffic in run time, drawn like start. (duration; default: absent: the end of the run; more
+            than 0)
+        class_: Traffic class of the packets. (text; default: absent: the group's)
+        tcp: TCP of this traffic. It replaces the group's whole table. (tcp table; default: absent: the group's)
     """
 
     KIND: ClassVar[str | None] = "poisson"
@@ -2077,17 +2093,17 @@ class Poisson(Table):
 
 @dataclass(frozen=True, kw_only=True)
 class AggressiveRate(Table):
-    """Throughput of the last chunk, raised with the buffer.
+    """Throughput of the last chunk, raised by the buffer level.
 
-    The highest level within the throughput of the last chunk, or the harmonic mean of the last ones, times one and a
-    share of the aggressiveness: the share of the buffer that is filled.
+    Requests the highest level within an adjusted throughput. The throughput is that of the last chunk, or the
+    harmonic mean of the last chunks. It is multiplied by 1 + aggressiveness * buffer level / capacity.
 
     Source: Ben Ameur et al. 2016, equation 5.
 
     Attributes:
-        aggressiveness: By which share a full buffer raises the throughput (σ). (number; default: 0.2; at least 0)
-        window: Chunks over whose throughputs the harmonic mean is taken. (whole number; default: absent: the last
-            chunk; at least 1, at most 1000)
+        aggressiveness: Relative increase of the throughput at a full buffer (σ). (number; default: 0.2; at least 0)
+        window: Chunks in the harmonic mean of the throughput. (whole number; default: absent: the last chunk; at
+            least 1, at most 1000)
     """
 
     KIND: ClassVar[str | None] = "aggressive-rate"
@@ -2100,16 +2116,16 @@ class AggressiveRate(Table):
 class Bba0(Table):
     """Buffer-based adaptation BBA-0.
 
-    A line from the lowest level at the end of the reservoir to the highest at the end of the cushion; the level
-    changes when the line passes the next one above or below.
+    Maps the buffer level to a bitrate by a linear function. It rises from the lowest level at the reservoir to the
+    highest at the end of the cushion. The level changes only when the function passes the next level above or below.
 
     Source: Huang et al. 2014, section 4 and algorithm 1.
 
     Attributes:
-        cushion: Seconds of video over which the level rises from the lowest to the highest. (duration; default:
-            absent: 52.5 % of the buffer; more than 0)
-        reservoir: Seconds of video below which the lowest level is asked for. (duration; default: absent: 37.5 % of
-            the buffer; at least 0)
+        cushion: Buffer range, in seconds of video, over which the level rises from the lowest to the highest.
+            (duration; default: absent: 52.5 % of the buffer; more than 0)
+        reservoir: Buffer level, in seconds of video, below which the lowest level is requested. (duration; default:
+            absent: 37.5 % of the buffer; at least 0)
     """
 
     KIND: ClassVar[str | None] = "bba-0"
@@ -2122,14 +2138,15 @@ class Bba0(Table):
 class Bola(Table):
     """BOLA: buffer occupancy with logarithmic utility.
 
-    The level whose utility, weighed against what the buffer holds, is largest per bit: a trade of quality against the
-    risk of a stall that needs no throughput.
+    Requests the level with the largest utility per bit, given the buffer level. It trades quality against the risk of
+    a stall and needs no throughput estimate.
 
     Source: Spiteri et al. 2016, equation 8, with V and γ p from two buffer levels as dash.js has them.
 
     Attributes:
         minimum_buffer: Buffer below which the lowest level is requested. (duration; default: 10 s; more than 0)
-        target_buffer: Buffer at which the highest level is as good as none. (duration; default: 30 s; more than 0)
+        target_buffer: Buffer level at which waiting is as good as the highest level. (duration; default: 30 s; more
+            than 0)
     """
 
     KIND: ClassVar[str | None] = "bola"
@@ -2142,17 +2159,18 @@ class Bola(Table):
 class Dynamic(Table):
     """BOLA, or throughput at low buffer.
 
-    Chooses by BOLA from the moment the buffer holds more than stable_buffer, until it holds no more than half of it;
-    else by the harmonic mean of the throughput, times a safety factor.
+    Uses BOLA once the buffer exceeds stable_buffer, until it falls to half of it. Otherwise it requests the highest
+    level within safety times the harmonic mean of the throughput.
 
     Source: Spiteri, Sitaraman and Sparacio 2018, section 4; dash.js, AbrController (dynamic strategy).
 
     Attributes:
         minimum_buffer: Buffer below which the lowest level is requested. (duration; default: 10 s; more than 0)
-        target_buffer: Buffer at which the highest level is as good as none. (duration; default: 30 s; more than 0)
+        target_buffer: Buffer level at which waiting is as good as the highest level. (duration; default: 30 s; more
+            than 0)
         window: Chunks in the harmonic mean of the throughput. (whole number; default: 5; at least 1, at most 1000)
-        safety: Share of the throughput that is used. (number; default: 0.9; more than 0, at most 1)
-        stable_buffer: Buffer above which BOLA decides. (duration; default: 12 s; more than 0)
+        safety: Usable share of the throughput. (number; default: 0.9; more than 0, at most 1)
+        stable_buffer: Buffer level above which BOLA is used. (duration; default: 12 s; more than 0)
     """
 
     KIND: ClassVar[str | None] = "dynamic"
@@ -2168,14 +2186,14 @@ class Dynamic(Table):
 class Mpc(Table):
     """Model predictive control.
 
-    Plans the levels of the next chunks at the harmonic mean of the throughput, for the most quality less switches and
-    stalls, and asks for the first of them.
+    Plans the levels of the next chunks at the harmonic mean of the throughput. The best plan maximises quality minus
+    the cost of switches and stalls. It requests the first level of that plan.
 
     Source: Yin et al. 2015, section 4 ("MPC").
 
     Attributes:
         window: Chunks in the harmonic mean of the throughput. (whole number; default: 5; at least 1, at most 1000)
-        horizon: Chunks that are planned ahead. (whole number; default: 5; at least 1, at most 8)
+        horizon: Number of chunks to plan. (whole number; default: 5; at least 1, at most 8)
         stall_penalty: Cost of a second of stall, in kbit/s of quality (μ). (number; default: 3000; at least 0)
         switch_penalty: Cost of a switch per kbit/s between the levels (λ). (number; default: 1; at least 0)
     """
@@ -2192,7 +2210,8 @@ class Mpc(Table):
 class Rate(Table):
     """Harmonic mean of the throughput.
 
-    The highest level within the harmonic mean of the latest throughputs; the lowest before the first.
+    Requests the highest level within the harmonic mean of the latest throughputs; the lowest level before the first
+    chunk.
 
     Source: Jiang et al. 2012, section 4.2; Yin et al. 2015, section 7.1 ("RB").
 
@@ -2209,14 +2228,14 @@ class Rate(Table):
 class RobustMpc(Table):
     """Robust model predictive control.
 
-    Like mpc, at the harmonic mean divided by one and the largest relative error that this mean had for the latest
-    chunks.
+    Like mpc, with the harmonic mean divided by 1 + e. The value e is the maximum relative error of this mean for the
+    latest chunks.
 
     Source: Yin et al. 2015, sections 4.3 and 7.1 ("RobustMPC").
 
     Attributes:
         window: Chunks in the harmonic mean of the throughput. (whole number; default: 5; at least 1, at most 1000)
-        horizon: Chunks that are planned ahead. (whole number; default: 5; at least 1, at most 8)
+        horizon: Number of chunks to plan. (whole number; default: 5; at least 1, at most 8)
         stall_penalty: Cost of a second of stall, in kbit/s of quality (μ). (number; default: 3000; at least 0)
         switch_penalty: Cost of a switch per kbit/s between the levels (λ). (number; default: 1; at least 0)
     """
@@ -2630,8 +2649,8 @@ class Tcp(Table):
             is. (flag; default: absent: the profile's value)
         conex: Makes it a ConEx sender, which reports congestion in its packets. Over IPv4, ecn_on_retransmissions is
             then true by default. (conex table; default: absent: no ConEx sender)
-        congestion_control: How the window grows and shrinks: a name, or a table with kind and parameters.
-            (congestion-control name, or table with kind; default: newreno)
+        congestion_control: The congestion control: a name, or a table with kind and parameters. (congestion-control
+            name, or table with kind; default: newreno)
     """
 
     stack: Literal["rfc", "ns3.26", "ns2", "ns2-linux", "linux3.2", "linux"] | None = None
@@ -2707,17 +2726,17 @@ class Link(Table):
     Source: docs/scenarios.md.
 
     Attributes:
-        rate: Its rate. (rate, or { steps = [[time, rate], …] }; default: absent: pure delay, nothing ever waits; at
+        rate: Rate of the link. (rate, or { steps = [[time, rate], …] }; default: absent: pure delay, no queue; at
             least 1)
         delay: Propagation delay. (duration; default: 0 s; at least 0)
-        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared link)
-        queue: What waits for the transmitter, and what is dropped. (queue table; default: absent: FIFO that never
-            drops)
+        per: Users or flows that get a separate copy of the link. ("user", "flow", "group" or "5 users"; default:
+            absent: one shared link)
+        queue: The queue: rule, limit and scheduler. (queue table; default: absent: FIFO that never drops)
         reverse: The direction against the path. (reverse table; default: absent: same rate and delay (the same draw),
             never drops)
         jitter: Random extra delay of each packet. (jitter table; default: absent: none)
-        loss: Packets lost on the way: the probability, independent for each packet, or a table. (number, or loss
-            table; default: absent: none)
+        loss: Losses on the link: a probability for each packet, or a table. (number, or loss table; default: absent:
+            none)
     """
 
     rate: Quantity | None = None
@@ -2733,18 +2752,18 @@ class Link(Table):
 class Jitter(Table):
     """Jitter of a link.
 
-    Each packet's delay is drawn for itself: normal around the link's delay, cut at four standard deviations and at
-    zero, as Linux's netem has it.
+    Draws each packet's delay from a normal distribution around the link's delay. It is cut at four standard
+    deviations and at zero, as in Linux's netem.
 
     Source: docs/scenarios.md.
 
     Attributes:
         normal: Standard deviation of the delay; its mean is the link's delay. (duration; default: required; at least
             0)
-        order: Whether a packet waits for those before it at the far end (netem with a FIFO inside), so that dense
-            packets are later than the mean says, or overtakes them (netem as it comes). (one of keep, reorder;
-            default: keep)
-        direction: In which direction of the link. (one of forward, reverse, both; default: forward)
+        order: Order of packets at the far end. `keep`: a packet waits for earlier ones, as in netem with a FIFO
+            inside. Packets in quick succession then have a mean delay above the link's delay. `reorder`: packets may
+            overtake, as in plain netem. (one of keep, reorder; default: keep)
+        direction: Direction of the link. (one of forward, reverse, both; default: forward)
     """
 
     normal: Quantity
@@ -2756,28 +2775,28 @@ class Jitter(Table):
 class Loss(Table):
     """Loss on a link.
 
-    Each packet that the queue accepts is lost with a probability, independently, or every n-th is (`every`). A lost
-    packet takes its time on the link like any other, and counts as dropped, by the reason `loss`, when it would have
-    reached the far end.
+    Loses each accepted packet with a probability, or every n-th one (`every`). A lost packet takes its time on the
+    link. It counts as dropped, with the reason `loss`, when it would have reached the far end.
 
     Source: docs/scenarios.md.
 
     Attributes:
-        probability: Of each packet. (number; default: absent: where every is given; at least 0, at most 1)
-        every: Instead of a probability: the last of so many packets is lost, as formulas for losses at equal
-            distances have it. (whole number; default: absent: where probability is given; at least 1)
-        burst: Losses come in bursts of so many packets in the mean, by the two states of Gilbert and Elliott: in the
-            bad one all are lost, in the good one none. The probability stays what it is. (number; default: absent:
-            each packet by itself; at least 1, at most 1000000)
-        retransmissions: The link sends what is lost again, at most so often, and keeps the order: packets behind it
-            wait (RLC in acknowledged mode, 3GPP TS 36.322). What is lost then counts as dropped. (whole number;
-            default: absent: what is lost stays lost; at least 1, at most 1000)
-        retransmission_delay: How much later a packet arrives for each time that it is sent again; the link's rate is
-            not used up by it. (duration; default: absent: required beside retransmissions; more than 0)
+        probability: Loss probability of each packet. (number; default: absent: if every is given; at least 0, at most
+            1)
+        every: Packets per loss, instead of a probability: every n-th packet is lost. (whole number; default: absent:
+            if probability is given; at least 1)
+        burst: Mean length of a loss burst in packets. The two states of the Gilbert-Elliott model lose all packets or
+            none; the probability stays the same. (number; default: absent: independent losses; at least 1, at most
+            1000000)
+        retransmissions: Maximum number of retransmissions on the link. It keeps the order, so later packets wait (RLC
+            in acknowledged mode, 3GPP TS 36.322). A packet lost each time counts as dropped. (whole number; default:
+            absent: no retransmission; at least 1, at most 1000)
+        retransmission_delay: Delay of each retransmission. It does not use the link's rate. (duration; default:
+            absent: required with retransmissions; more than 0)
         from_: Packets accepted before this instant of the run are not lost. (duration; default: 0 s; at least 0)
         until: Packets accepted at this instant or later are not lost. (duration; default: absent: the end of the run;
             more than 0)
-        direction: In which direction of the link. (one of forward, reverse, both; default: forward)
+        direction: Direction of the link. (one of forward, reverse, both; default: forward)
     """
 
     probability: Number | None = None
@@ -2794,15 +2813,15 @@ class Loss(Table):
 class Reverse(Table):
     """Reverse direction of a link.
 
-    Keys that are absent are as in the forward direction, except the queue, which then never drops.
+    Absent keys have the values of the forward direction. An absent queue never drops.
 
     Source: docs/scenarios.md.
 
     Attributes:
-        rate: Its rate. (rate, or { steps = [[time, rate], …] }; default: absent: as forward; at least 1)
+        rate: Rate of the reverse direction. (rate, or { steps = [[time, rate], …] }; default: absent: as forward; at
+            least 1)
         delay: Propagation delay. (duration; default: absent: as forward; at least 0)
-        queue: What waits for the transmitter, and what is dropped. (queue table; default: absent: FIFO that never
-            drops)
+        queue: The queue: rule, limit and scheduler. (queue table; default: absent: FIFO that never drops)
     """
 
     rate: Quantity | None = None
@@ -2812,24 +2831,24 @@ class Reverse(Table):
 
 @dataclass(frozen=True, kw_only=True)
 class Group(Table):
-    """Group of like users.
+    """Group of users.
 
-    Users who send the same traffic along the same path.
+    Users with the same traffic and path.
 
     Source: docs/scenarios.md.
 
     Attributes:
-        users: How many. (whole number; default: required; at least 1, at most 4000000)
-        path: Links and stages in the order data meets them; "-NAME" crosses a link against its direction.
-            Acknowledgements go backwards. (list of names; default: required)
-        traffic: What each user sends; a list where there is more than one kind. (traffic table, or list of them;
-            default: required)
-        tcp: Their TCP. (tcp table; default: absent: stack "rfc")
-        class_: Traffic class of their packets. (text; default: be)
-        processing: Random time a host spends on each data packet before sending it; order is kept. (duration;
-            default: absent: none; at least 0)
-        weight: Scales reference rate, CSFQ and DRR share, willingness to pay, and MulTCP's N. (number; default: 1;
-            more than 0, at most 1000000)
+        users: Number of users. (whole number; default: required; at least 1, at most 4000000)
+        path: Links and stages in the order of data packets; "-NAME" crosses a link in its reverse direction. ACKs
+            take the reverse path. (list of names; default: required)
+        traffic: Traffic of each user; a list for more than one kind. (traffic table, or list of them; default:
+            required)
+        tcp: TCP of the users. (tcp table; default: absent: stack "rfc")
+        class_: Traffic class of the users' packets. (text; default: be)
+        processing: Random processing time of a host for each data packet before it is sent, without reordering.
+            (duration; default: absent: none; at least 0)
+        weight: Factor of the reference rate, the shares in CSFQ and DRR, the willingness to pay, and MulTCP's N.
+            (number; default: 1; more than 0, at most 1000000)
     """
 
     users: int | Mapping[str, Any]
@@ -2843,20 +2862,21 @@ class Group(Table):
 
 @dataclass(frozen=True, kw_only=True)
 class Recording(Table):
-    """What is recorded.
+    """Records of a run.
 
-    Time series, histograms and lists of events, beside the counters that every run has.
+    Time series, histograms and lists of events, in addition to the counters of every run.
 
     Source: docs/scenarios.md.
 
     Attributes:
         series: Time series. (list of series tables; default: absent: none)
         histograms: "links.L.queue.packets" (share of time at each queue length) and "links.L.queue.at_drop" (drops by
-            the queue length they met). (list of names; default: absent: none)
-        events: Events listed one by one. (list out of drop, mark, arrival, open, close; default: absent: none)
-        trace: Flows whose packets are followed one by one, with their header fields, at every component: "groups.G",
-            "groups.G.users[0]" or "groups.G.users[0].flows[0]"; 1000 flows at most. (list of names; default: absent:
+            queue length). (list of names; default: absent: none)
+        events: Kinds of events to list one by one. (list out of drop, mark, arrival, open, close; default: absent:
             none)
+        trace: Flows to trace packet by packet with header fields, at every component. Write "groups.G",
+            "groups.G.users[0]" or "groups.G.users[0].flows[0]". The limit is 1000 flows. (list of names; default:
+            absent: none)
     """
 
     series: Sequence[Table | Mapping[str, Any]] | None = None
@@ -2869,14 +2889,14 @@ class Recording(Table):
 class Series(Table):
     """Time series.
 
-    An observable, or the increase of a counter, by time.
+    An observable, or the increase of a counter, over time.
 
     Source: docs/scenarios.md.
 
     Attributes:
-        of: What to record, as in "links.L.queue.packets", "stages.S[0].activity",
+        of: The quantity to record, as in "links.L.queue.packets", "stages.S[0].activity",
             "groups.G.users[*].flows[*].window". (text; default: required)
-        every: At multiples of this duration, or at each "packet" (queues and stages only). (duration or "packet";
+        every: Sampling interval, or "packet" for each packet (queues and stages only). (duration or "packet";
             default: required)
     """
 
@@ -2915,7 +2935,7 @@ class HtbClass(Table):
     Source: docs/scenarios.md.
 
     Attributes:
-        parent: Parent class, from which it borrows. (a name; default: absent: nobody lends)
+        parent: Parent class, from which it borrows. (a name; default: absent: no parent)
         rate: Guaranteed rate. (rate, or { steps = [[time, value], …] }; default: required; at least 1)
         ceil: Maximum rate, with borrowed tokens. (rate, or { steps = [[time, value], …] }; default: absent: rate: no
             borrowing; at least 1)

@@ -90,7 +90,7 @@ params! {
     #[derive(Clone, Debug, PartialEq)]
     pub struct Class {
         /// Parent class, from which it borrows.
-        parent: Option<String> = Name, Absent("nobody lends") => source: "tc-htb(8)";
+        parent: Option<String> = Name, Absent("no parent") => source: "tc-htb(8)";
         /// Guaranteed rate.
         rate: f64 = Rate, Required, RATE => source: "tc-htb(8)";
         /// Maximum rate, with borrowed tokens.

@@ -880,12 +880,12 @@ max_threshold = "60 packets""#,
             why: "ns-2, ns-3 and Linux do the same; Floyd and Jacobson do not define it.",
         },
         Deviation {
-            what: "A drop at a full buffer counts as `limit`, also if the rule had picked the packet.",
-            why: "ns-2 does the same; ns-3 and Linux count it as picked. Only these counters differ.",
+            what: "A drop at a full buffer counts as `limit`, even if RED had selected the packet.",
+            why: "This matches ns-2. In ns-3 and Linux it is an early drop. Only these counters differ.",
         },
         Deviation {
-            what: "The preset ns2 lacks adaptive RED and automatic thresholds. Queue and probability are in \
-                   bytes only with thresholds in bytes, and use_mark_p_ is false.",
+            what: "The preset ns2 lacks adaptive RED and automatic thresholds, and use_mark_p_ is false. It \
+                   measures queue and probability in bytes only with thresholds in bytes.",
             why: "ns-2.35 measures in bytes by default but takes thresholds in packets. With use_mark_p_ it \
                   drops ECN-capable packets once the base probability exceeds mark_p_.",
         },

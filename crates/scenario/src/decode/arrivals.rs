@@ -37,7 +37,7 @@ fn process(name: &str, table: &Table, path: &str, errors: &mut Errors) -> Option
             .push(join(path, "until"), format!("must be later than start: {until} s is not after {start} s"));
     }
     if end.is_some() && !table.contains_key("until") {
-        errors.push(join(path, "end"), "says how it ends; until must say when");
+        errors.push(join(path, "end"), "requires until");
     }
     if errors.len() > before {
         return None;
@@ -66,7 +66,7 @@ pub(super) fn shares(drafts: &mut [ArrivalsDraft], groups: &[GroupDraft], errors
             }
         }
         let sum: f64 = shares.iter().map(|share| share.share).sum();
-        // One that nobody names is as harmless as a link on no path.
+        // An unused process is allowed, like a link on no path.
         if !shares.is_empty() && (sum - 1.0).abs() > ROUNDING {
             let groups = names.join(", ");
             errors.push(path, format!("the shares of its groups must add up to 1, not {sum}: {groups}"));

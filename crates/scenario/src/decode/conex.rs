@@ -1,4 +1,4 @@
-//! What does not go together where senders report congestion (ConEx): senders, queues and stages on their paths, and each other.
+//! Checks of ConEx: senders, queues and stages on their paths, and their combinations.
 
 use evenflow_base::schema::{Mouth, Param, Type, Value};
 use evenflow_queue::action;
@@ -10,8 +10,8 @@ use super::drafts::{GroupDraft, LinkDraft, Sender, StageDraft};
 use crate::errors::{Errors, join};
 use crate::model::{Component, Hop};
 
-/// Adds an error for each ConEx sender that would report what nobody tells it, whose packets are marked for nobody, or whose reports
-/// a stage on its path does not read. A table with errors is judged by its lines that have none.
+/// Adds an error for each ConEx sender that receives no congestion signal, or that a stage on its path cannot
+/// read. A table with errors is checked by its valid keys.
 pub(super) fn check(links: &[LinkDraft], stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors) {
     for group in groups {
         one_unit(group, errors);
@@ -27,8 +27,9 @@ pub(super) fn check(links: &[LinkDraft], stages: &[StageDraft], groups: &[GroupD
                 Some(link) if silent => errors.push(
                     join(&here, "encoding"),
                     format!(
-                        "over IPv4 its data is ECT(1), which links.{link} marks, and with ecn = \"off\" nobody hears of it; \
-                         nearest: action = \"drop\" there, ecn = \"accurate\", or encoding = \"ipv6\""
+                        "over IPv4 its data is ECT(1), which links.{link} marks, and with ecn = \"off\" \
+                         marks have no effect. Nearest: action = \"drop\" there, ecn = \"accurate\", or \
+                         encoding = \"ipv6\""
                     ),
                 ),
                 None if sender.report == Some(Reports::LossAndEcn) && hears => errors.push(
@@ -72,8 +73,8 @@ fn one_unit(group: &GroupDraft, errors: &mut Errors) {
     }
 }
 
-/// What senders write a stage must read: over IPv4 the codes of ECN field and RE flag, over IPv6 the bits of RFC 7837's option. Inside a
-/// tunnel it reads the outer header, which is none of theirs.
+/// A stage must read its senders' encoding: codes of ECN field and RE flag over IPv4, bits of RFC 7837's
+/// option over IPv6. Inside a tunnel it reads the outer header, which senders do not write.
 fn one_encoding(
     number: usize,
     stage: &StageDraft,
@@ -90,7 +91,7 @@ fn one_encoding(
     let here = |group: &&GroupDraft| group.path.as_ref().is_some_and(|path| meets(path, number, stages));
     let met =
         groups.iter().filter(here).flat_map(|group| senders(group).into_iter().map(move |of| (group, of)));
-    // Who passes as Not-ConEx writes neither.
+    // A sender without ConEx writes neither.
     let speaks = |sender: &Sender| sender.cheat.is_some_and(|cheat| cheat != Cheat::Legacy);
     let (alike, others): (Vec<_>, Vec<_>) = met
         .filter(|(_, (sender, _))| speaks(sender))
@@ -123,7 +124,7 @@ fn one_encoding(
         };
         let codes = if ipv6 { "IPv6's bits" } else { "IPv4's codes" };
         let apart =
-            if either { ", or give each a stage of its own" } else { ", or leave that stage off its path" };
+            if either { ", or give each a separate stage" } else { ", or leave that stage off its path" };
         errors.push(
             join(&join(at, "conex"), "encoding"),
             format!(

@@ -1,4 +1,4 @@
-//! What decoding has of a section before all of it is known to be sound: `None` where something was wrong, which has been reported.
+//! Drafts of sections during decoding. `None`: a part was wrong, and its error was reported.
 
 use evenflow_base::params::{Key, Parameter};
 use evenflow_base::schema::{Mechanism, Value, Values};
@@ -47,7 +47,7 @@ pub struct StageDraft {
     pub name: String,
     /// For whom there are copies.
     pub per: Option<Per>,
-    /// What it is.
+    /// Its kind.
     pub mechanism: Option<&'static Mechanism>,
     /// Those of its parameters that could be read, and the names of those that could not.
     pub values: Values,
@@ -91,7 +91,7 @@ pub struct GroupDraft {
     pub users: Option<u32>,
     /// Its path.
     pub path: Option<Vec<Hop>>,
-    /// What it sends.
+    /// Its traffic.
     pub classes: Option<Vec<Sends>>,
     /// Its flows per user, in order: whether each block is TCP, and how many flows it has.
     pub flows: Option<Vec<(bool, u32)>>,
@@ -144,7 +144,7 @@ pub struct TrafficDraft {
     pub talks: bool,
     /// The outer `None` means errors.
     pub tcp: Option<Option<Tcp>>,
-    /// What that says of ConEx, if it has a line `conex`.
+    /// Its ConEx settings, if it has a key `conex`.
     pub sender: Option<Sender>,
     /// Where that stands, or would.
     pub tcp_at: String,
@@ -153,7 +153,7 @@ pub struct TrafficDraft {
 }
 
 impl TrafficDraft {
-    /// What it sends, where its kind and class are known.
+    /// Its traffic, if kind and class are known.
     pub fn sends(&self) -> Option<Sends> {
         let answered = evenflow_traffic::is_answered(self.kind?);
         Some(Sends { class: self.class.clone()?, tcp: self.needs_tcp?, answered })
@@ -172,7 +172,7 @@ impl TrafficDraft {
         arrivals: None,
     };
 
-    /// The kind of an application, which opens its flows on the way.
+    /// The kind of an application, which opens flows during the run.
     fn opens(&self) -> Option<&'static str> {
         let spec = self.spec.as_ref()?;
         let kind = spec.mechanism.kind;
@@ -248,7 +248,7 @@ impl GroupDraft {
         Some(uses)
     }
 
-    /// The kind of its traffic that opens flows on the way, if there is any.
+    /// The kind of its traffic that opens flows during the run, if any.
     pub fn opens(&self) -> Option<&'static str> {
         self.traffic.as_ref()?.iter().find_map(TrafficDraft::opens)
     }

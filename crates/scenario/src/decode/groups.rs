@@ -20,10 +20,10 @@ use crate::sections::{CONGESTION_CONTROL, GROUP, TRAFFIC, group};
 /// Components on a path: a packet counts its hops, there and back, in eight bits.
 const MOST_COMPONENTS: usize = 100;
 
-/// Flows of a whole scenario beyond which no machine of today has the memory.
+/// Maximum number of flows of a scenario, by the memory of current machines.
 const MOST_FLOWS: u64 = 64_000_000;
 
-/// The traffic classes of all groups and those `given` on the way, in the order of their names.
+/// The traffic classes of all groups and those that stages assign, in the order of their names.
 pub(super) fn classes(
     groups: &[GroupDraft],
     given: Option<&BTreeSet<String>>,
@@ -168,7 +168,7 @@ fn hops(
         };
         let one_way = match component {
             Component::Stage(i) if against => {
-                // The way back has tunnels of its own.
+                // The reverse path has separate tunnels.
                 let traits = |mechanism: &&Mechanism| mechanism.traits;
                 stages[i]
                     .mechanism
@@ -186,7 +186,7 @@ fn hops(
                 ),
             );
         } else if hops.iter().any(|hop| hop.component == component) {
-            errors.push(here, format!("{} stands on this path twice", quoted(name)));
+            errors.push(here, format!("{} is on this path twice", quoted(name)));
         } else {
             hops.push(Hop { component, against });
         }
@@ -194,7 +194,7 @@ fn hops(
     if errors.len() > before {
         return None;
     }
-    // A packet counts in eight bits where it is: there, back, and where stages may send packets of their own.
+    // A packet counts its hops in eight bits: forward, reverse, and routes of packets from stages.
     let sends = |hop: &&Hop| match hop.component {
         Component::Stage(i) => stages[i].mechanism.is_some_and(|mechanism| mechanism.traits.sends),
         Component::Link(_) => false,
@@ -204,7 +204,8 @@ fn hops(
         errors.push(
             path,
             format!(
-                "has {} components, of which {senders} make packets of their own; more than a packet can count: fewer of either are needed",
+                "has {} components, of which {senders} send packets; that is more than a packet can count: \
+                 use fewer of either",
                 hops.len()
             ),
         );
@@ -219,7 +220,7 @@ fn hops(
         errors.push(path, "a path needs at least one link");
         return None;
     }
-    // A transport that never waits for anything would send for ever at one instant.
+    // A transport without any delay would send indefinitely at one instant.
     if crossed.all(|(draft, against)| takes_no_time(draft, against)) {
         errors.push(path, "packets would take no time at all: one link needs a rate or a delay above 0");
         return None;
@@ -227,8 +228,8 @@ fn hops(
     Some(hops)
 }
 
-/// What contradicts the group's weight: a congestion control that has weights of its own beside a group that has one, and
-/// MulTCP of fewer connections than one.
+/// Conflicts with the group's weight: a congestion control with separate weights, and MulTCP with fewer than
+/// one connection.
 fn weights(
     table: &Table,
     weight: Option<&Value>,
@@ -247,13 +248,13 @@ fn weights(
             let kind = spec.mechanism.kind;
             errors.push(
                 &here,
-                format!("stands beside {name} of the congestion control {kind}; give one of the two"),
+                format!("excludes {name} of the congestion control {kind}; give one of the two"),
             );
         }
     }
     let stands_for_n = |spec: &&Spec| is_multcp(spec) && !spec.values.has(multcp::Given::weight);
     if controls.iter().any(stands_for_n) && weight.is_some_and(|w| w.bounds().0 < 1.0) {
-        errors.push(here, "is N of multcp, which must be at least 1 whatever is drawn");
+        errors.push(here, "is N of multcp, which must be at least 1 for every draw");
     }
 }
 
@@ -283,7 +284,7 @@ fn class(table: &Table, path: &str, errors: &mut Errors) -> Option<Option<String
     }
 }
 
-/// `traffic`, with the group's `tcp` for those that have none of their own.
+/// `traffic`, with the group's `tcp` for those without one.
 fn traffic(
     group: &Table,
     path: &str,
@@ -295,7 +296,7 @@ fn traffic(
     let mut shared: Option<Option<Tcp>> = group.get("tcp").map(|json| tcp(json, &join(path, "tcp"), errors));
     let here = join(path, "traffic");
     let Some(json) = group.get("traffic") else {
-        errors.push(here, "is required: what each user sends, for example { kind = \"bulk\" }");
+        errors.push(here, "is required: the traffic of each user, for example { kind = \"bulk\" }");
         return None;
     };
     let items: Vec<(&Json, String)> = match json {
@@ -303,7 +304,7 @@ fn traffic(
         one => vec![(one, here.clone())],
     };
     if items.is_empty() {
-        errors.push(here, "an empty list sends nothing");
+        errors.push(here, "must not be empty");
         return None;
     }
     let mut drafts = Vec::new();
@@ -375,7 +376,7 @@ fn process(
     {
         errors.push(
             join(path, key),
-            format!("stands beside arrivals; write it in [arrivals.{name}], for all groups"),
+            format!("excludes arrivals; write it in [arrivals.{name}], for all groups"),
         );
     }
     let found = arrivals.iter().position(|draft| draft.name == name);
@@ -417,16 +418,16 @@ pub(super) fn tcp(json: &Json, path: &str, errors: &mut Errors) -> Option<Tcp> {
         errors.push(&here, message);
     }
     if is_multcp(spec) && values.raw(multcp::Given::weight).is_some_and(|w| w.bounds().0 < 1.0) {
-        errors.push(join(&here, "weight"), "is N, which must be at least 1 whatever is drawn");
+        errors.push(join(&here, "weight"), "is N, which must be at least 1 for every draw");
     }
     (errors.len() == before).then_some(Tcp { profile, congestion_control })
 }
 
-/// What a `tcp` table with errors says of ConEx all the same.
+/// The ConEx settings of a `tcp` table with errors.
 fn sender(json: &Json) -> Option<Sender> {
     let table = json.as_object()?;
     let conex = table.get(profile::CONEX.name)?.as_object()?;
-    let said = &mut Errors::default(); // they were said before
+    let said = &mut Errors::default(); // already reported
     let lines = table::decode_table(table, &TCP, &[CONGESTION_CONTROL.name], "", said);
     let values = table::decode_params(conex, CONEX.params, &[], "", said);
     let stack = || Profile::named(&lines.at(STACK)?).map(|profile| profile.ecn);
@@ -439,12 +440,12 @@ fn sender(json: &Json) -> Option<Sender> {
     })
 }
 
-/// Whether a control is MulTCP, which stands for a number of connections.
+/// Whether a congestion control is MulTCP, which acts like several connections.
 fn is_multcp(spec: &Spec) -> bool {
     spec.mechanism.kind == multcp::TABLE.kind
 }
 
-/// A stack is that of all users of a group: nobody has draws of its own.
+/// A TCP profile is common to all users of a group: it has no draws.
 fn undrawn(values: &Values, path: &str, errors: &mut Errors) {
     for (name, value) in &values.0 {
         let here = join(path, name);

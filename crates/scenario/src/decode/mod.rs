@@ -1,7 +1,7 @@
-//! From a tree of tables to a [`Scenario`], finding every error at once.
+//! From a tree of tables to a [`Scenario`], with all errors together.
 //!
-//! Each section is decoded as far as it can be, whatever is wrong with the others; checks that concern several sections
-//! follow, each where the parts it needs are sound. A scenario comes out only if nothing was wrong.
+//! Each section is decoded as far as possible. Checks of several sections follow, if their parts are valid. A
+//! scenario results only without errors.
 
 mod arrivals;
 mod conex;
@@ -184,7 +184,7 @@ fn plain(table: &Table, key: &Key, path: &str, errors: &mut Errors) -> Option<Va
     }
 }
 
-/// The same for what belongs to the scenario as a whole and so has nobody to be drawn for.
+/// Like [`plain`], for values of the whole scenario, which cannot be drawn.
 fn fixed(table: &Table, key: &Key, path: &str, errors: &mut Errors) -> Option<Value> {
     match plain(table, key, path, errors) {
         Some(Value::Random(_)) => {

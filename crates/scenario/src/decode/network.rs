@@ -70,7 +70,7 @@ pub(super) fn links(root: &Table, errors: &mut Errors) -> Vec<LinkDraft> {
     drafts
 }
 
-/// Whether the queue of a direction marks packets, now or after a step. `None`: what decides that has errors.
+/// Whether the queue of a direction marks packets, now or after a step. `None`: unknown because of errors.
 fn marks(queue: Option<&Option<Queue>>, direction: Option<&Table>) -> Option<bool> {
     if let Some(queue) = queue {
         let versions = |queue: &Queue| {
@@ -129,13 +129,14 @@ fn reverse(
         return Some(None);
     }
     unknown_keys(table, REVERSE.names(), &path, errors);
-    // What is taken from the forward direction would be drawn anew here, while an absent `reverse` shares the draw.
+    // A random value of the forward direction would be drawn again. Without `reverse`, both directions share
+    // the draw.
     let shared = |random: bool, key: &str, errors: &mut Errors| {
         if random {
             errors.push(
                 join(&path, key),
                 format!(
-                    "is required, because the forward {key} is drawn and a copy of it would be drawn anew"
+                    "is required: the forward {key} is random and would be drawn again for this direction"
                 ),
             );
         }
@@ -210,7 +211,7 @@ fn jitter(link: &Table, path: &str, errors: &mut Errors) -> Option<Option<Jitter
 fn loss(link: &Table, path: &str, errors: &mut Errors) -> Option<Option<Loss>> {
     let Some(json) = link.get("loss") else { return Some(None) };
     let path = join(path, "loss");
-    // A law of probabilities is a table too.
+    // A distribution of probabilities is a table too.
     let table = match json {
         Json::Object(table) if !quantity::LAWS.iter().any(|law| table.contains_key(*law)) => table.clone(),
         probability => Table::from_iter([("probability".to_owned(), probability.clone())]),
@@ -221,7 +222,7 @@ fn loss(link: &Table, path: &str, errors: &mut Errors) -> Option<Option<Loss>> {
     let repairs = table.contains_key("retransmissions");
     match (table.contains_key("probability"), table.contains_key("every")) {
         (false, false) if repairs => {
-            let why = "means nothing on a link without errors; give their `probability` or `every`";
+            let why = "has no effect on a link without errors; give their `probability` or `every`";
             errors.push(join(&path, "retransmissions"), why);
         }
         (one, other) if one == other => errors.push(
@@ -249,13 +250,14 @@ fn loss(link: &Table, path: &str, errors: &mut Errors) -> Option<Option<Loss>> {
     let delay = fixed_number(&table, &loss::retransmission_delay, &path, errors);
     let ways = typed::<Directions>(&table, &loss::direction, &path, errors);
     if burst.is_some() && table.contains_key("every") {
-        errors.push(join(&path, "burst"), "means nothing beside every, which says where each loss is");
+        errors.push(join(&path, "burst"), "has no effect with every, which places each loss");
     }
     if let (Some(burst), Some(probability)) = (burst, &probability)
         && probability.bounds().1 > burst / (1.0 + burst)
     {
         let why = format!(
-            "is too short for a probability of {}: between two bursts there is a packet at least; nearest: a probability of {}",
+            "is too short for a probability of {}: two bursts are at least a packet apart; nearest: a \
+             probability of {}",
             probability.bounds().1,
             (1000.0 * burst / (1.0 + burst)).floor() / 1000.0
         );
@@ -265,13 +267,13 @@ fn loss(link: &Table, path: &str, errors: &mut Errors) -> Option<Option<Loss>> {
     match (repairs, table.contains_key("retransmission_delay")) {
         (true, false) => again(
             "retransmission_delay",
-            "is required beside retransmissions: how much later a packet then arrives, for example \"8 ms\"",
+            "is required with retransmissions: the delay of each, for example \"8 ms\"",
         ),
-        (false, true) => again("retransmission_delay", "means nothing without retransmissions"),
+        (false, true) => again("retransmission_delay", "has no effect without retransmissions"),
         _ => {}
     }
     if repairs && probability.as_ref().is_some_and(|p| p.number() == Some(0.0)) {
-        again("retransmissions", "means nothing on a link without errors: the probability is 0");
+        again("retransmissions", "has no effect on a link without errors: the probability is 0");
     }
     if repairs && link.contains_key("jitter") {
         again("retransmissions", "cannot be together with jitter: leave one of the two out");
@@ -336,7 +338,7 @@ fn per(table: &Table, path: &str, errors: &mut Errors) -> Option<Per> {
         _ => {
             let hint = match nearest(text, &["user", "flow", "group"]) {
                 Some(near) => format!("did you mean \"{near}\"?"),
-                None => format!("write {EXAMPLES}, or leave it out for one that everybody shares"),
+                None => format!("write {EXAMPLES}, or leave it out for one shared by all"),
             };
             errors.push(path, format!("{} is not valid; {hint}", quoted(text)));
         }
@@ -350,13 +352,13 @@ fn queue(direction: &Table, has_rate: bool, path: &str, errors: &mut Errors) -> 
     let path = join(path, "queue");
     let table = as_table(json, &path, errors)?;
     if !has_rate {
-        errors.push(&path, "a link without a rate is pure delay: nothing ever waits in it");
+        errors.push(&path, "a link without a rate is pure delay and has no queue");
     }
     let before = errors.len();
     let versions = Versions::of(table, &path, errors);
     let change = typed::<Change>(table, &queue::change, &path, errors);
     if table.contains_key("change") && !versions.changes() {
-        errors.push(join(&path, "change"), "says how steps are taken, and nothing in this queue has any");
+        errors.push(join(&path, "change"), "is for steps, and this queue has none");
     }
     let mut decoded = Vec::new();
     for &time in &versions.times {
@@ -382,7 +384,7 @@ fn queue_at(table: &Table, has_rate: bool, path: &str, errors: &mut Errors) -> O
     };
     let (scheduler, mut scheduler_per) = scheduler?;
     if limit.is_some() && scheduler.as_ref().is_some_and(|s| s.values.has(bucket::Given::latency)) {
-        let why = "is a limit in other words, and the queue has one; give one of them";
+        let why = "is another form of limit, and the queue has one; give one of the two";
         errors.push(join(&join(path, "scheduler"), "latency"), why);
         return None;
     }
@@ -416,7 +418,7 @@ fn rule(table: &Table, path: &str, errors: &mut Errors) -> Option<Spec> {
     if !owners.is_empty() {
         errors.push(
             join(path, "kind"),
-            format!("is required: parameters of {} stand here", owners.join(" or ")),
+            format!("is required: the parameters are those of {}", owners.join(" or ")),
         );
         return None;
     }
@@ -456,7 +458,7 @@ fn scheduler(json: &Json, path: &str, errors: &mut Errors) -> Option<(Option<Spe
     let mechanism = table::kind(table, Room::Scheduler, path, errors)?;
     let spec = table::spec(table, mechanism, &["kind"], path, errors)?;
     if std::ptr::eq(mechanism, catalogue::fifo()) {
-        return Some((None, SchedulerPer::Class)); // what an absent scheduler means
+        return Some((None, SchedulerPer::Class)); // as without a scheduler
     }
     let per = match spec.values.at(Sorted::KEY) {
         Some(Sorted::User) => SchedulerPer::User,
@@ -485,7 +487,7 @@ fn class_tables(spec: &Spec) -> impl Iterator<Item = (&'static str, Vec<&str>)> 
     })
 }
 
-/// Nothing can have a copy for each flow where flows are opened on the way: there is no end of them.
+/// A copy per flow is impossible with flows that open during the run: their number is unlimited.
 pub(super) fn check_per_flow(
     links: &[LinkDraft],
     stages: &[StageDraft],
@@ -498,7 +500,8 @@ pub(super) fn check_per_flow(
     };
     let copies = |(group, kind)| {
         format!(
-            "\"flow\" is a copy for each flow, and {kind} of the group {group} opens flows on the way; write \"user\""
+            "\"flow\" is a copy for each flow, and {kind} of the group {group} opens flows during the run; \
+             write \"user\""
         )
     };
     for (i, draft) in links.iter().enumerate() {
@@ -516,8 +519,8 @@ pub(super) fn check_per_flow(
                 errors.push(
                     join(&join(&join(&path, "queue"), "scheduler"), "per"),
                     format!(
-                        "{kind} has a queue for each flow, and {} of the group {} opens flows on the way; write \"user\", or \
-                         the scheduler sfq or the queue fq-codel, which find queues by a hash",
+                        "{kind} has a queue for each flow, and {} of the group {} opens flows during the \
+                         run. Write \"user\", or use sfq or fq-codel, which hash flows",
                         opener.1, opener.0
                     ),
                 );
@@ -531,7 +534,8 @@ pub(super) fn check_per_flow(
     }
 }
 
-/// Stages that have a place on a path stand there, as far as paths could be read. That one is on none is said only where all could.
+/// Checks the places of stages on paths, as far as paths are known. A stage on no path is an error only if
+/// all are known.
 pub(super) fn check_places(
     links: &[LinkDraft],
     stages: &[StageDraft],
@@ -547,10 +551,10 @@ pub(super) fn check_places(
         let there = match place(i) {
             Place::Anywhere => continue,
             Place::OnPath => "on the path of the groups that it is for",
-            Place::Ingress => "where packets enter the network, before the links that they share",
+            Place::Ingress => "where packets enter the network, before shared links",
             Place::Egress => "where packets leave the network, behind the queues that mark them",
         };
-        let why = format!("is on no path, and so does nothing: write {} {there}", quoted(&draft.name));
+        let why = format!("is on no path and has no effect: write {} {there}", quoted(&draft.name));
         errors.push(join("stages", &draft.name), why);
     }
     for group in groups {
@@ -586,16 +590,12 @@ fn check_egress(
             Component::Stage(i)
                 if stages[i].mechanism.is_some_and(|other| other.traits.place == Place::Ingress) =>
             {
-                format!(
-                    "{}, a {}: what that drops would be losses that it does not see",
-                    quoted(&stages[i].name),
-                    stages[i].kind()
-                )
+                format!("{}, a {}, whose drops it would not see", quoted(&stages[i].name), stages[i].kind())
             }
             _ => continue,
         };
         if !said.contains(&why) {
-            errors.push(here, format!("{name}, the {kind}, stands before {why}; put it behind"));
+            errors.push(here, format!("{name}, the {kind}, is before {why}; put it behind"));
             said.push(why);
         }
     }
@@ -612,16 +612,16 @@ fn check_egress(
         |(i, way): &(usize, usize)| links[*i].loss.as_ref().is_some_and(|loss| loss.ways.contains(way));
     if let Some((i, _)) = between.flatten().find(loses) {
         let why = format!(
-            "{name}, the {kind}, stands behind the link {}, which loses packets: what they declared would be missing, and senders \
-             declare these losses too; put it before",
+            "{name}, the {kind}, is behind the link {}, which loses packets: their declarations would be \
+             missing, and senders declare these losses too; put it before",
             quoted(&links[i].name)
         );
         errors.push(here, why);
     }
 }
 
-/// Who is in a tunnel comes out of it by its own end, on every path and in both directions. Said only where all paths, the kinds of all
-/// stages and all ends of tunnels are known, and after peers were tied.
+/// A packet in a tunnel must leave it at that tunnel's end, on every path and in both directions. Checked
+/// only if all paths, stage kinds and tunnel ends are known, after peers are tied.
 pub(super) fn check_tunnels(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors) {
     check_teids(stages, groups, errors);
     let Some(paths) = groups.iter().map(|g| Some((g, g.path.as_ref()?))).collect::<Option<Vec<_>>>() else {
@@ -635,8 +635,8 @@ pub(super) fn check_tunnels(stages: &[StageDraft], groups: &[GroupDraft], errors
     for (i, draft) in stages.iter().enumerate() {
         if let (Some(mouth), None, None) = (mouth(i), draft.tied, &draft.peer) {
             let (other, what) = match mouth {
-                Mouth::Ingress => (tunnel::EGRESS.kind, "takes the header off"),
-                Mouth::Egress => (tunnel::INGRESS.kind, "puts the header on"),
+                Mouth::Ingress => (tunnel::EGRESS.kind, "removes the header"),
+                Mouth::Egress => (tunnel::INGRESS.kind, "adds the header"),
             };
             let near: Vec<&str> = (0..stages.len())
                 .filter(|n| mouth_of(stages, *n).is_some_and(|own| own != mouth))
@@ -666,7 +666,7 @@ fn mouth_of(stages: &[StageDraft], i: usize) -> Option<Mouth> {
     stages[i].mechanism.and_then(|mechanism| mechanism.traits.mouth)
 }
 
-/// Follows packets over hops: number, component, and whether it is crossed backward. What is wrong, and at which hop.
+/// Follows packets over hops (number, component, backward or not). Returns the error and its hop.
 fn tunnelled(
     stages: &[StageDraft],
     way: impl Iterator<Item = (usize, Component, bool)>,
@@ -689,8 +689,8 @@ fn tunnelled(
             }
             (Mouth::Egress, Some((_, of))) => {
                 let why = format!(
-                    "{own} takes off the header of its peer, but the outermost one here is that of {}: tunnels that overlap; put one \
-                     inside the other",
+                    "{own} removes the header of its peer, but the outermost one is that of {}: tunnels \
+                     overlap; put one inside the other",
                     quoted(&stages[*of].name)
                 );
                 return Err((hop, why));
@@ -699,7 +699,7 @@ fn tunnelled(
                 return Err((
                     hop,
                     format!(
-                        "packets come to {own}, which takes a header off, without one; put its peer before it"
+                        "packets reach {own}, which removes a header, without one; put its peer before it"
                     ),
                 ));
             }
@@ -713,7 +713,7 @@ fn tunnelled(
             Err((
                 *hop,
                 format!(
-                    "packets that go in at {own} do not come out before their end; put {} behind it",
+                    "packets that enter at {own} do not leave the tunnel before their end; put {} behind it",
                     quoted(peer)
                 ),
             ))
@@ -721,8 +721,8 @@ fn tunnelled(
     }
 }
 
-/// No two tunnels have one number: those of a stage's copies follow its `teid`, and without it the number is the copy's among all copies
-/// of all stages, from 1 on.
+/// Checks that tunnel numbers are unique. Copies of a stage count from its `teid`; without it, from 1 over
+/// all stages.
 fn check_teids(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors) {
     let mut before = Some(0);
     let mut taken: Vec<(u64, u64, &StageDraft, bool)> = Vec::new();
@@ -737,7 +737,7 @@ fn check_teids(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors
         let numbers = |first: u64, last: u64, given: bool| match (given, first == last) {
             (true, true) => String::new(),
             (true, false) => format!(", whose copies have {first} to {last}"),
-            (false, _) => ", which numbers itself".to_owned(),
+            (false, _) => ", which is numbered automatically".to_owned(),
         };
         if last > u64::from(u32::MAX) {
             errors.push(
@@ -798,7 +798,7 @@ pub(super) struct Crossing {
     pub all: BTreeSet<String>,
 }
 
-/// The classes that cross every component; `None` where some path or class is wrong, or what a stage makes of classes.
+/// The classes that cross every component; `None` if a path, a class or a stage's classes have errors.
 pub(super) fn crossing(
     links: &[LinkDraft],
     stages: &[StageDraft],
@@ -883,7 +883,7 @@ pub(super) fn check_classes(
     for spec in queues.chain(read) {
         known.extend(class_tables(&spec).flat_map(|(_, names)| names).map(str::to_owned));
     }
-    // A class that does not exist is said where it is given, and nowhere else.
+    // An unknown class is reported only where it is given.
     let there = |set: &BTreeSet<String>| set.intersection(&known).cloned().collect::<BTreeSet<String>>();
     for (i, draft) in links.iter().enumerate() {
         let path = join("links", &draft.name);
@@ -1045,7 +1045,7 @@ pub(super) fn stages(root: &Table, links: &[LinkDraft], errors: &mut Errors) -> 
     drafts
 }
 
-/// Ties stages to their peers and to what they control. Said only where all paths are known, and of kinds that are.
+/// Ties stages to their peers and controlled links. Errors are reported only if all paths and the kinds are known.
 pub(super) fn ties(
     mut stages: Vec<StageDraft>,
     links: &[LinkDraft],
@@ -1095,7 +1095,7 @@ pub(super) fn ties(
         if let (Some(_), Some(first)) = (link, first) {
             let other = quoted(&stages[first].name);
             let why = format!(
-                "{other} controls this direction of the link already; what one sets the other would undo"
+                "{other} controls this direction of the link already; they would overwrite each other"
             );
             errors.push(join(&join("stages", &stages[i].name), "controls"), why);
         }
@@ -1122,7 +1122,7 @@ pub(super) fn ties(
     stages
 }
 
-/// What stages are to rewrite and packets that cross them do not have. Said only where all paths and classes are known.
+/// Checks that rewriters have packets to rewrite, if all paths and classes are known.
 fn lacking(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors) {
     if groups.iter().any(|g| g.path.is_none() || g.classes.is_none()) {
         return;
@@ -1137,7 +1137,7 @@ fn lacking(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors) {
             continue; // a stage on no path
         }
         if stage.needs_windows() && classes.iter().all(|sends| !sends.tcp) {
-            // The parameter that is to be written; who works it out itself has none.
+            // The required parameter; kinds that compute the value have none.
             let windows = [rewriter::Given::window, rewriter::Given::max_window];
             let field = windows.into_iter().find(|key| stage.spec.values.has(*key)).map(|key| key.name);
             let why = "no packet that crosses this stage has a receive window: all of them are datagrams";
@@ -1154,7 +1154,7 @@ fn lacking(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors) {
     }
 }
 
-/// The peer called `name` of stage number `i`; what is wrong elsewhere is said there.
+/// The peer called `name` of stage number `i`; other errors are reported elsewhere.
 fn peer(
     i: usize,
     name: &str,
@@ -1207,7 +1207,7 @@ fn controlled(
     let (name, way) = name.strip_prefix('-').map_or((name, 0), |name| (name, 1));
     let Ok(link) = links.binary_search_by(|link| link.name.as_str().cmp(name)) else {
         if stages.iter().any(|stage| stage.name == name) {
-            return Err(format!("{} is a stage; what {} controls is a link", quoted(name), own.kind));
+            return Err(format!("{} is a stage; {} controls a link", quoted(name), own.kind));
         }
         let near = suggestion(name, links.iter().map(|link| link.name.as_str()));
         return Err(format!("no link is called {}{near}", quoted(name)));
@@ -1230,8 +1230,8 @@ fn controlled(
         let changes = |queue: &Queue| queue.changes.iter().any(|(_, later)| values(later) != values(queue));
         if direction.queue.as_ref().is_some_and(changes) {
             return Err(format!(
-                "the scheduler of {} has steps, each of which sets its classes as they stand there and takes back what this stage gave; \
-                 leave one of the two out",
+                "the scheduler of {} has steps, which would overwrite the shares that this stage sets; leave \
+                 one of the two out",
                 quoted(name)
             ));
         }
@@ -1239,8 +1239,9 @@ fn controlled(
             && per == Some(SchedulerPer::User)
         {
             return Err(format!(
-                "each connection is a session, and {} has a class for each user, which they would take from each other; give its \
-                 scheduler per = \"flow\", or write session = \"user\"",
+                "each connection is a session, and {} has a class for each user, so connections would \
+                 overwrite each other's share. Give its scheduler per = \"flow\", or write session = \
+                 \"user\"",
                 quoted(name)
             ));
         }
@@ -1258,7 +1259,8 @@ fn controlled(
         Some(ways) if own.traits.shares && !ways.contains(&way) => {
             let (sign, against) = if way == 1 { ("", "along") } else { ("-", "against") };
             return Err(format!(
-                "data crosses {} {against} its direction, so that no data would wait there; did you mean \"{sign}{name}\"?",
+                "data crosses {} {against} its direction, so its queue there has no data; did you mean \
+                 \"{sign}{name}\"?",
                 quoted(name)
             ));
         }

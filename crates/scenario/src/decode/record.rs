@@ -1,4 +1,4 @@
-//! `[record]`: what is observed, resolved to components, copies and observables.
+//! `[record]`: decodes its targets to components, copies and observables.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +28,7 @@ const MOST_VALUES: f64 = 1e9;
 /// Flows that a run may trace.
 const MOST_TRACED: u64 = 1000;
 
-/// What a path of `[record]` may lead to.
+/// Components that a path of `[record]` may name.
 struct Network<'a> {
     links: &'a [LinkDraft],
     stages: &'a [StageDraft],
@@ -58,7 +58,7 @@ pub(super) fn record(
         let Some(series) = series(json, &network, &path, errors) else { continue };
         let (thing, copies) = thing(&series.target);
         if let Some(other) = taken.take(thing, copies, record.series.len()) {
-            errors.push(join(&path, "of"), format!("record.series[{other}] takes this already"));
+            errors.push(join(&path, "of"), format!("record.series[{other}] has it already"));
         }
         if let (Every::Interval(every), Some(duration)) = (series.every, duration) {
             values += duration.seconds() / every.seconds() * network.taken(&series.target) as f64;
@@ -77,7 +77,7 @@ pub(super) fn record(
         if histograms.insert((histogram.0, histogram.1 == Histogram::AtDrop)) {
             record.histograms.push(histogram);
         } else {
-            errors.push(path, "stands here twice");
+            errors.push(path, "appears twice");
         }
     }
     for (json, path) in items(table, "events", &EVENTS.join(", "), errors) {
@@ -91,7 +91,7 @@ pub(super) fn record(
             other => Err(format!("one of {} is needed, not {}", EVENTS.join(", "), shown(other))),
         };
         match kind {
-            Ok(kind) if record.events.contains(&kind) => errors.push(path, "stands here twice"),
+            Ok(kind) if record.events.contains(&kind) => errors.push(path, "appears twice"),
             Ok(kind) => record.events.push(kind),
             Err(message) => errors.push(path, message),
         }
@@ -110,7 +110,7 @@ pub(super) fn record(
         let flows = trace.flows.unwrap_or(Copies::All);
         let whose = (Component::Link(trace.group), "", None);
         if let Some(other) = traces.take(whose, [trace.users, flows], record.trace.len()) {
-            errors.push(path, format!("record.trace[{other}] takes this already"));
+            errors.push(path, format!("record.trace[{other}] has it already"));
             continue;
         }
         traced += network.flows_of(&trace);
@@ -154,7 +154,7 @@ fn series(json: &Json, network: &Network, path: &str, errors: &mut Errors) -> Op
         None => {
             errors.push(
                 &of_path,
-                "is required: what to record, for example \"links.bottleneck.queue.packets\"",
+                "is required: the quantity to record, for example \"links.bottleneck.queue.packets\"",
             );
             None
         }
@@ -186,7 +186,7 @@ fn series(json: &Json, network: &Network, path: &str, errors: &mut Errors) -> Op
         return None;
     }
     if probed && matches!(every, Some(Every::Interval(_))) {
-        errors.push(every_path, "what is probed is taken with each segment; \"packet\" is needed here");
+        errors.push(every_path, "a probe records each segment; write \"packet\"");
         return None;
     }
     let target = target?;
@@ -206,11 +206,12 @@ fn histogram(json: &Json, network: &Network, path: &str, errors: &mut Errors) ->
     }
 }
 
-/// What a series is about, its copies aside: a component or group, the observable, and of a tree the class, or that it is a leaf.
+/// The subject of a series without copies: a component or group, the observable, and of a tree the class or
+/// leaf.
 type Thing = (Component, &'static str, Option<u32>);
 
-/// What a series is about, and which copies of it: those of the component and of the leaf, or users and flows. Groups go by what no
-/// link has, an observable of a flow.
+/// The subject of a series, and its copies: of the component and of the leaf, or users and flows. Groups are
+/// marked by observables of flows, which links do not have.
 fn thing(target: &Target) -> (Thing, [Copies; 2]) {
     const LEAF: u32 = u32::MAX;
     let one = Copies::One(0);
@@ -234,11 +235,11 @@ fn thing(target: &Target) -> (Thing, [Copies; 2]) {
     }
 }
 
-/// What is taken already, and by which item of a list first.
+/// Recorded subjects, and the first item of a list with each.
 #[derive(Default)]
 struct Taken(BTreeMap<(Thing, [Option<u32>; 2]), usize>);
 
-/// A copy that stands for any: no thing has so many.
+/// A number for any copy, above all valid ones.
 const ANY: Option<u32> = Some(u32::MAX);
 
 impl Taken {
@@ -249,7 +250,7 @@ impl Taken {
             Copies::One(n) => Some(n),
         };
         let (a, b) = (of(a), of(b));
-        // Who takes one copy meets those who take it or all; who takes all meets anybody.
+        // One copy collides with the same copy and with all; all collide with any.
         let met = |x: Option<u32>| if x.is_none() { vec![ANY] } else { vec![x, None] };
         let found = met(a)
             .into_iter()
@@ -298,7 +299,7 @@ fn parts(of: &str) -> Result<Vec<Part<'_>>, Trouble> {
         .collect()
 }
 
-/// The thing called `name`, or what to say. Things are in the order of their names.
+/// The item named `name`, or the error. Items are sorted by name.
 fn find<'a, T>(
     items: &'a [T],
     name_of: impl Fn(&'a T) -> &'a str,
@@ -344,7 +345,7 @@ fn in_range(index: Option<Copies>, count: Option<u64>, what: &str) -> Result<Cop
     }
 }
 
-/// The tree of classes of a link; what is wrong with the link itself is reported elsewhere.
+/// The tree of classes of a link; errors of the link are reported elsewhere.
 fn tree(link: Option<&Link>) -> Result<&Spec, Trouble> {
     let queue = link.ok_or(None)?.forward.queue.as_ref();
     let tree = queue.and_then(|q| q.scheduler.as_ref()).filter(|s| s.mechanism.traits.tree);
@@ -356,7 +357,7 @@ fn tree(link: Option<&Link>) -> Result<&Spec, Trouble> {
 }
 
 impl Network<'_> {
-    /// What `of` leads to.
+    /// The target of `of`.
     fn target(&self, of: &str) -> Result<Target, Trouble> {
         let parts = parts(of)?;
         no_index(&parts[0])?;
@@ -376,7 +377,7 @@ impl Network<'_> {
         let incomplete = || {
             let names: Vec<&str> = counters().collect();
             Some(format!(
-                "{} does not say what to record: \"links.NAME.queue.packets\", bytes, wait, or a counter: links.NAME.{}",
+                "{} names no quantity; write \"links.NAME.queue.packets\", bytes, wait, or a counter: links.NAME.{}",
                 quoted(of),
                 names.join(", ")
             ))
@@ -429,11 +430,11 @@ impl Network<'_> {
         }
     }
 
-    /// The observable of a link's queue; what is wrong with the link itself is reported elsewhere.
+    /// The observable of a link's queue; errors of the link are reported elsewhere.
     fn queue_observable(&self, link: Option<&Link>, name: &str) -> Result<&'static str, Trouble> {
         let link = link.ok_or(None)?;
         if link.forward.rate.is_none() {
-            return Err(Some("this link has no rate, so nothing ever waits in it".into()));
+            return Err(Some("this link has no rate, so it has no queue".into()));
         }
         let queue = link.forward.queue.as_ref();
         let rule = queue.map(|q| q.rule.mechanism);
@@ -445,7 +446,8 @@ impl Network<'_> {
             && !named(QUEUE.observables).any(|o| o == name)
         {
             return Err(Some(format!(
-                "{} is a class's: \"links.NAME.queue.classes.CLASS.{name}\", or a user's or flow's: \"links.NAME.queue.leaves[0].{name}\"",
+                "{} belongs to a class, \"links.NAME.queue.classes.CLASS.{name}\", or to a user or flow, \
+                 \"links.NAME.queue.leaves[0].{name}\"",
                 quoted(name)
             )));
         }
@@ -497,12 +499,12 @@ impl Network<'_> {
         let per_user = blocks.map(|blocks| blocks.iter().map(|(_, n)| u64::from(*n)).sum());
         let kind = draft.opens();
         let opened = match (kind, flows.index, per_user) {
-            // Flows that a user opens on the way have the numbers behind those that he has from the start.
+            // Flows that open during the run have numbers after the user's initial flows.
             (Some(_), Some(Copies::One(n)), Some(lasting)) => u64::from(n) >= lasting,
             (Some(kind), _, Some(0)) => {
                 let why = format!(
-                    "{kind} opens its flows on the way, and no list has them all: say which, \"flows[0]\" for a user's first; \
-                     see groups.{}.transfers",
+                    "{kind} opens its flows during the run, so their number is unknown: name one, \
+                     \"flows[0]\" for a user's first; see groups.{}.transfers",
                     draft.name
                 );
                 return Err(Some(why));
@@ -513,7 +515,8 @@ impl Network<'_> {
         if let (true, Some(kind)) = (opened, kind) {
             if !named(OBSERVABLES).any(|name| name == observable) || is_probed(observable) {
                 return Err(Some(format!(
-                    "{kind} opens its flows on the way, which have no {observable}; see groups.{}.transfers",
+                    "{kind} opens its flows during the run; they have no {observable}; see \
+                     groups.{}.transfers",
                     draft.name
                 )));
             }
@@ -580,7 +583,8 @@ impl Network<'_> {
             Some(_) if draft.opens().is_some() && per_user == Some(0) => {
                 let kind = draft.opens().unwrap_or_default();
                 return Err(Some(format!(
-                    "{kind} opens its flows on the way, and they have no number yet; trace a user: \"groups.{}.users[0]\"",
+                    "{kind} opens its flows during the run, so they have no number yet; trace a user: \
+                     \"groups.{}.users[0]\"",
                     draft.name
                 )));
             }
@@ -598,7 +602,7 @@ impl Network<'_> {
         Ok(Traced { of, group: index, users, flows })
     }
 
-    /// How many flows a trace takes, as far as that is known; one for each user who opens flows on the way.
+    /// The number of flows of a trace, as far as known; one for each user who opens flows during the run.
     fn flows_of(&self, trace: &Traced) -> u64 {
         let draft = &self.groups[trace.group];
         let of = |copies, all| if copies == Copies::All { all } else { 1 };
@@ -639,10 +643,7 @@ impl Network<'_> {
     /// Which copies of a component a part of a path takes.
     fn copies(&self, component: Component, per: Option<Per>, part: &Part) -> Result<Copies, Trouble> {
         if let (Some(Per::Shared), Some(Copies::One(_))) = (per, part.index) {
-            return Err(Some(format!(
-                "there is one {} for everybody, which takes no index",
-                quoted(part.name)
-            )));
+            return Err(Some(format!("{} is shared and takes no index", quoted(part.name))));
         }
         in_range(part.index, per.and_then(|per| self.count(component, per)), "copies")
     }

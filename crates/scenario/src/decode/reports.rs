@@ -1,4 +1,4 @@
-//! What does not go together where a network reports congestion to its own ingress: reporters, controllers, tunnels, policers, senders.
+//! Checks of congestion reports inside a network: reporters, controllers, tunnels, policers, senders.
 
 use evenflow_base::schema::{Mouth, Value};
 use evenflow_stage::congestion_controller::{self, Mode};
@@ -29,8 +29,8 @@ pub(super) fn check(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut E
     let mut sound = true;
     for (i, draft) in stages.iter().enumerate() {
         let wanted = match kind(i) {
-            REPORTER => (CONTROLLER, "hears of what packets met"),
-            CONTROLLER => (REPORTER, "counts what packets met"),
+            REPORTER => (CONTROLLER, "receives the reports"),
+            CONTROLLER => (REPORTER, "counts marks and losses"),
             _ => continue,
         };
         sound &= draft.tied.is_some();
@@ -61,8 +61,8 @@ fn unheard(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors) {
         let heard: Vec<bool> =
             through.flat_map(|group| group.profiles().map(|(profile, _)| heeds(profile.ecn))).collect();
         if !heard.is_empty() && !heard.contains(&true) {
-            let why = "\"split\" sets ECE for senders with tcp.ecn = \"gateway\", and none whose packets come this way heeds it; nearest: \
-                       \"police\"";
+            let why = "\"split\" sets ECE for senders with tcp.ecn = \"gateway\", but no sender on this path \
+                       has it; nearest: \"police\"";
             errors.push(join(&join("stages", &draft.name), congestion_controller::Given::mode.name), why);
         }
     }
@@ -85,7 +85,7 @@ fn by_report(draft: &StageDraft) -> bool {
 fn on_path(stages: &[StageDraft], group: &GroupDraft, said: &mut Vec<String>, errors: &mut Errors) {
     let path: &[Hop] = group.path.as_deref().unwrap_or_default();
     let here = |n: usize| format!("{}.path[{n}]", join("groups", &group.name));
-    // Which tunnels are open, and where controllers stand and in which of them.
+    // Open tunnels, and the places of controllers with their tunnels.
     let mut open: Vec<usize> = Vec::new();
     let mut controllers: Vec<(usize, Option<usize>)> = Vec::new();
     let (mut links, mut any_splits) = (0, false);
@@ -111,8 +111,8 @@ fn on_path(stages: &[StageDraft], group: &GroupDraft, said: &mut Vec<String>, er
                     errors.push(
                         here(n),
                         format!(
-                            "{own} sets ECE for senders that stand at it, but there are links before it; nearest: put it first, or mode = \
-                             \"police\""
+                            "{own} sets ECE for senders at the gateway, but there are links before it; \
+                             nearest: put it first, or mode = \"police\""
                         ),
                     );
                 }
@@ -122,7 +122,7 @@ fn on_path(stages: &[StageDraft], group: &GroupDraft, said: &mut Vec<String>, er
                     let peer = draft.tied.map_or("", |peer| &stages[peer].name);
                     errors.push(
                         here(n),
-                        format!("{own} counts what its peer has let in; put {} before it", quoted(peer)),
+                        format!("{own} counts packets that its peer admitted; put {} before it", quoted(peer)),
                     );
                     unnumbered(stages, open.last().copied(), &own, said, errors);
                     continue;
@@ -130,7 +130,10 @@ fn on_path(stages: &[StageDraft], group: &GroupDraft, said: &mut Vec<String>, er
                 if *tunnel != open.last().copied() {
                     errors.push(
                         here(n),
-                        format!("{own} and its peer are not in the same tunnel, and would not mean the same packets by a number"),
+                        format!(
+                            "{own} and its peer are not in the same tunnel, so their packet numbers \
+                                 differ"
+                        ),
                     );
                 }
                 unnumbered(stages, *tunnel, &own, said, errors);
@@ -139,8 +142,8 @@ fn on_path(stages: &[StageDraft], group: &GroupDraft, said: &mut Vec<String>, er
                 errors.push(
                     here(n),
                     format!(
-                        "{own} has its round-trip time from reports, and no {CONTROLLER} in a tunnel stands before it; nearest: rtt_from = \
-                         \"handshake\""
+                        "{own} has its round-trip time from reports, but no {CONTROLLER} in a tunnel is \
+                         before it; nearest: rtt_from = \"handshake\""
                     ),
                 );
             }
@@ -173,7 +176,7 @@ fn unnumbered(
     let at = join(&join("stages", &stages[ingress].name), "overhead");
     if !said.contains(&at) {
         let why = format!(
-            "has no sequence numbers, and {own} could tell nothing of what is lost, nor whose a mark is; nearest: \
+            "has no sequence numbers, so {own} could detect neither losses nor the flows of marks; nearest: \
              \"gtp-u-sequence\""
         );
         errors.push(&at, why);

@@ -1,4 +1,4 @@
-//! `{ steps = [[time, value], …] }`: what a link's rate, or a value of its queue, is from each instant on.
+//! `{ steps = [[time, value], …] }`: values of a link's rate or queue over time.
 
 use evenflow_base::Time;
 use evenflow_base::schema::{Mechanism, Range, Room, Type};
@@ -22,7 +22,7 @@ pub(super) fn steps<T>(
     let before = errors.len();
     let items = list(json, &format!("[time, {of}] pairs"), path, errors)?;
     if items.is_empty() {
-        errors.push(path, format!("an empty list gives no {of}"));
+        errors.push(path, format!("must have at least one {of}"));
         return None;
     }
     let mut steps: Vec<Option<(Time, T)>> = Vec::new();
@@ -47,7 +47,7 @@ pub(super) fn steps<T>(
                 errors.push(format!("{here}[0]"), "the first step must be at \"0 s\"");
             }
             if last.is_some_and(|last| at <= last) {
-                errors.push(format!("{here}[0]"), "steps must go forward in time");
+                errors.push(format!("{here}[0]"), "steps must be in order of time");
             }
             last = Some(at);
         }
@@ -67,7 +67,7 @@ struct Stepped {
 /// A queue's table as it is from each instant on, the first from zero; one version where nothing has steps.
 pub(super) struct Versions {
     stepped: Vec<Stepped>,
-    /// Paths of values whose steps are wrong, as was said.
+    /// Paths of values with wrong steps, already reported.
     broken: Vec<String>,
     /// When they begin.
     pub(super) times: Vec<Time>,
@@ -121,9 +121,9 @@ impl Versions {
         table
     }
 
-    /// Hands on what was found wrong in the table at `time`, at the step that gave it.
+    /// Reports the errors of the table at `time`, at the step that set it.
     pub(super) fn report(&self, found: &Errors, time: Time, errors: &mut Errors) {
-        // A table of steps is no quantity, and no law either.
+        // A table of steps is neither a quantity nor a distribution.
         let said = |path: &str| {
             self.broken.iter().any(|broken| {
                 path.strip_prefix(broken.as_str())
@@ -141,7 +141,7 @@ impl Versions {
     }
 }
 
-/// What may change of the table in which the value stands to which `keys` lead, the first of them to the mechanism's table.
+/// Parameters that may change in a nested table; `keys` lead there from the mechanism's table.
 fn may_change(mechanism: &Mechanism, keys: &[String]) -> &'static [&'static str] {
     let (mut params, mut changes) = (mechanism.params, mechanism.traits.changes);
     let mut inner = keys.iter().skip(1).take(keys.len().saturating_sub(2));
@@ -185,7 +185,7 @@ fn look(
             (Some(mechanism), []) => format!("; nothing of {} can", mechanism.kind),
             _ => suggestion(key, changes.iter().copied()),
         };
-        errors.push(&path, format!("{key} cannot change on the way{hint}"));
+        errors.push(&path, format!("{key} cannot change during the run{hint}"));
     }
     let plain = |json: &Json, path: &str, errors: &mut Errors| match json {
         Json::Object(_) | Json::Array(_) => {

@@ -17,8 +17,8 @@ use crate::sections::Key;
 /// A table of a scenario file.
 pub type Table = Map<String, Json>;
 
-/// Decodes the parameters of `mechanism` from `table`: every one that is given or has a default. Keys in `also` belong
-/// to somebody else. Adds all errors.
+/// Decodes the parameters of `mechanism` from `table`: all that are given or have a default. `also` has keys
+/// of other tables. Adds all errors.
 pub fn decode_table(
     table: &Table,
     mechanism: &Mechanism,
@@ -63,7 +63,7 @@ pub(crate) fn required(ty: Type) -> String {
     }
 }
 
-/// What keys are called elsewhere, here, and what values they have here.
+/// Names of keys in other programs, their names in scenarios, and the values there.
 const OTHER_NAMES: &[(&str, &str, &str)] = &[
     ("connection", "keep_alive", "true, or false for a new connection for each request"),
     ("persistent", "keep_alive", "true, or false for a new connection for each request"),
@@ -90,7 +90,7 @@ pub(crate) fn unknown_keys<'a>(
     }
 }
 
-/// A default as it would stand in a file.
+/// A default as written in a file.
 pub(crate) fn written(text: &str, ty: Type) -> Json {
     let is_text = match ty {
         Type::Choice(_) => true,
@@ -283,7 +283,7 @@ pub(crate) fn whole(json: &Json, range: &Range, needed: &str) -> Result<f64, Str
     Ok(x)
 }
 
-/// What is wrong with the name of a link, stage, group or class.
+/// The error in the name of a link, stage, group or class.
 pub(crate) fn name_problem(name: &str) -> Option<String> {
     let inner = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
     if name.chars().all(inner) && name.starts_with(|c: char| c != '-') {
@@ -306,7 +306,7 @@ fn names(json: &Json, path: &str, errors: &mut Errors) -> Option<Vec<String>> {
         let here = format!("{path}[{i}]");
         match item {
             Json::String(name) if names.contains(name) => {
-                errors.push(here, format!("{} stands twice", quoted(name)));
+                errors.push(here, format!("{} appears twice", quoted(name)));
             }
             Json::String(name) => match name_problem(name) {
                 None => names.push(name.clone()),
@@ -392,7 +392,7 @@ pub(crate) fn partly(
     let mut values = decode_table(table, mechanism, also, path, errors);
     let sound = errors.len() == before;
     let check = if sound { catalogue::check } else { catalogue::check_partly };
-    // What is given and could not be decoded has its error, and is not missing.
+    // A value that could not be decoded has an error already, and is not missing.
     let told = |name: &str| !sound && table.contains_key(name) && values.get(name).is_none();
     for (name, message) in together(mechanism, &values, check).into_iter().filter(|(name, _)| !told(name)) {
         errors.push(join(path, name), message);
@@ -412,14 +412,13 @@ pub(crate) fn unread(table: &Table, mechanism: &'static Mechanism, values: &Valu
     names.filter(|name| values.get(name).is_none()).collect()
 }
 
-/// What is wrong with several parameters together. Random ones are judged at their extremes, dealt ones as they are
-/// dealt to the copies.
+/// Errors in the combination of parameters. Random values are checked at their extremes, dealt ones by copy.
 fn together(
     mechanism: &Mechanism,
     values: &Values,
     check: fn(&Mechanism, &Values) -> Vec<Problem>,
 ) -> Vec<Problem> {
-    // Applications and sources know the bounds of what is drawn again and again.
+    // Applications and sources check the bounds of repeated draws.
     if mechanism.room == Room::Traffic {
         return check(mechanism, values);
     }
@@ -442,7 +441,7 @@ fn together(
     problems
 }
 
-/// Laws that may draw what their parameter cannot be.
+/// Distributions that may draw invalid values of their parameter.
 fn out_of_range(mechanism: &Mechanism, values: &Values) -> Vec<Problem> {
     let mut problems = Vec::new();
     for param in mechanism.params {
@@ -453,7 +452,7 @@ fn out_of_range(mechanism: &Mechanism, values: &Values) -> Vec<Problem> {
             problems.push((
                 param.name,
                 format!(
-                    "may be drawn as {}, and must be {}; write a law with bounds, such as uniform",
+                    "may be drawn as {}, and must be {}; write a distribution with bounds, such as uniform",
                     if x == 0.0 { "0".into() } else { format!("{x:.3e}") },
                     param.range.words()
                 ),
@@ -463,7 +462,7 @@ fn out_of_range(mechanism: &Mechanism, values: &Values) -> Vec<Problem> {
     problems
 }
 
-/// How many values in a table are dealt in turn, at most; at least one.
+/// The maximum number of dealt values in a table, at least one.
 fn turns(values: &Values) -> usize {
     let of = |value: &Value| match value {
         Value::Random(Law::Dealt(list)) => list.len(),
@@ -513,7 +512,7 @@ fn all_settled(values: &Values, turn: usize, high: &mut dyn FnMut() -> bool) -> 
     Values(values.0.iter().map(|(name, value)| (*name, settled(value, turn, high))).collect())
 }
 
-/// A value that a draw for copy number `turn` may give; `high` says at which end the next law is.
+/// A value that a draw for copy number `turn` may give; `high` says the end of the next distribution.
 fn settled(value: &Value, turn: usize, high: &mut dyn FnMut() -> bool) -> Value {
     match value {
         Value::Random(Law::Dealt(list)) => list[turn % list.len()].clone(),

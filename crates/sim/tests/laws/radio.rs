@@ -72,10 +72,10 @@ fn losses_that_make_no_sense_are_refused() {
         said("probability = 0.9, burst = 2")
             .starts_with("links.radio.loss.burst: is too short for a probability of 0.9")
     );
-    assert!(said("every = 9, burst = 2").starts_with("links.radio.loss.burst: means nothing beside every"));
+    assert!(said("every = 9, burst = 2").starts_with("links.radio.loss.burst: has no effect with every"));
     assert_eq!(
         said("probability = 0, retransmissions = 2, retransmission_delay = \"8 ms\""),
-        "links.radio.loss.retransmissions: means nothing on a link without errors: the probability is 0"
+        "links.radio.loss.retransmissions: has no effect on a link without errors: the probability is 0"
     );
     assert!(
         said("probability = 0.1, retransmissions = 2")
@@ -83,7 +83,7 @@ fn losses_that_make_no_sense_are_refused() {
     );
     assert!(
         said("probability = 0.1, retransmission_delay = \"8 ms\"")
-            .contains("means nothing without retransmissions")
+            .contains("has no effect without retransmissions")
     );
     let jitter = radio(
         r#"probability = 0.1, retransmissions = 2, retransmission_delay = "8 ms""#,

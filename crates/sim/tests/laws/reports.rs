@@ -189,8 +189,8 @@ fn loops_that_do_not_close_are_refused() {
     assert_eq!(said(&whole), "");
     assert_eq!(
         said(&whole.replace(", peer = \"report\"", "")),
-        "stages.gateway.peer: is required: the stage of kind congestion-reporter that counts what packets met, for example \"report\"\n\
-         stages.report.peer: is required: the stage of kind congestion-controller that hears of what packets met, for example \"gateway\""
+        "stages.gateway.peer: is required: the stage of kind congestion-reporter that counts marks and losses, for example \"report\"\n\
+         stages.report.peer: is required: the stage of kind congestion-controller that receives the reports, for example \"gateway\""
     );
     assert!(
         said(&whole.replace("gtp-u-sequence", "gtp-u"))
@@ -228,7 +228,7 @@ fn loops_that_do_not_close_are_refused() {
     let early = network("", "", "rule = \"tcp-rate\", rtt_from = \"report\"", CBR)
         .replace("\"gateway\", \"police\"", "\"police\", \"gateway\"");
     assert!(
-        said(&early).contains("no congestion-controller in a tunnel stands before it"),
+        said(&early).contains("no congestion-controller in a tunnel is before it"),
         "{}",
         said(&early)
     );

@@ -181,16 +181,16 @@ fn tunnels_that_make_no_sense_are_refused() {
             "stages.into = { kind = \"tunnel-ingress\" }\nstages.out = { kind = \"tunnel-egress\" }",
             r#""into", "line", "out""#
         ),
-        "stages.into.peer: is required: the stage of kind tunnel-egress that takes the header off, for example \"out\"\n\
-         stages.out.peer: is required: the stage of kind tunnel-ingress that puts the header on, for example \"into\""
+        "stages.into.peer: is required: the stage of kind tunnel-egress that removes the header, for example \"out\"\n\
+         stages.out.peer: is required: the stage of kind tunnel-ingress that adds the header, for example \"into\""
     );
     assert_eq!(
         refused(two, r#""out", "line", "into""#),
-        "groups.a.path[0]: packets come to \"out\", which takes a header off, without one; put its peer before it"
+        "groups.a.path[0]: packets reach \"out\", which removes a header, without one; put its peer before it"
     );
     assert_eq!(
         refused(two, r#""into", "line", "-out""#),
-        "groups.a.path[0]: packets that go in at \"into\" do not come out before their end; put \"out\" behind it"
+        "groups.a.path[0]: packets that enter at \"into\" do not leave the tunnel before their end; put \"out\" behind it"
     );
     let four = format!(
         "{two}\nstages.b = {{ kind = \"tunnel-ingress\", peer = \"d\", teid = 7 }}\nstages.d = {{ kind = \"tunnel-egress\" }}"

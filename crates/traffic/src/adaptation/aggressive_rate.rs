@@ -9,7 +9,7 @@ use super::{Known, Rule, harmonic_mean};
 pub struct AggressiveRate {
     /// σ.
     aggressiveness: f64,
-    /// Chunks whose throughputs are averaged.
+    /// Number of chunks in the mean of the throughput.
     window: usize,
 }
 
@@ -17,10 +17,10 @@ params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Copy, Debug)]
     pub struct Given {
-        /// By which share a full buffer raises the throughput (σ).
+        /// Relative increase of the throughput at a full buffer (σ).
         aggressiveness: f64 = Number, Text("0.2"), Range::NOT_NEGATIVE
             => source: "Ben Ameur et al. 2016, section 4.1";
-        /// Chunks over whose throughputs the harmonic mean is taken.
+        /// Chunks in the harmonic mean of the throughput.
         window: Option<usize> = Integer, Absent("the last chunk"), Range::between(1.0, 1000.0)
             => source: "Ben Ameur et al. 2016, section 4.1 (the last chunk)";
     }
@@ -31,15 +31,16 @@ pub static TABLE: Mechanism = Mechanism {
     kind: "aggressive-rate",
     room: Room::Adaptation,
     traits: Mechanism::PLAIN,
-    title: "Throughput of the last chunk, raised with the buffer",
+    title: "Throughput of the last chunk, raised by the buffer level",
     example: r#"groups.users.traffic.kind = "has"
 groups.users.traffic.ladder = ["1 Mbit/s", "2.5 Mbit/s", "5 Mbit/s"]
 
 [groups.users.traffic.adaptation]
 kind = "aggressive-rate"
 aggressiveness = 0.2"#,
-    doc: "The highest level within the throughput of the last chunk, or the harmonic mean of the last ones, times one and a share of the aggressiveness: the share of the \
-          buffer that is filled.",
+    doc: "Requests the highest level within an adjusted throughput. The throughput is that of the last \
+          chunk, or the harmonic mean of the last chunks. It is multiplied by 1 + aggressiveness * buffer \
+          level / capacity.",
     source: "Ben Ameur et al. 2016, equation 5",
     params: Given::PARAMS,
     observables: &[],

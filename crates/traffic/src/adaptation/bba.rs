@@ -21,10 +21,10 @@ params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Copy, Debug)]
     pub struct Given {
-        /// Seconds of video over which the level rises from the lowest to the highest.
+        /// Buffer range, in seconds of video, over which the level rises from the lowest to the highest.
         cushion: Option<f64> = Duration, Absent("52.5 % of the buffer"), Range::POSITIVE
             => source: "Huang et al. 2014, section 4: 126 of 240 s";
-        /// Seconds of video below which the lowest level is asked for.
+        /// Buffer level, in seconds of video, below which the lowest level is requested.
         reservoir: Option<f64> = Duration, Absent("37.5 % of the buffer"), Range::NOT_NEGATIVE
             => source: "Huang et al. 2014, section 4: 90 of 240 s";
     }
@@ -42,8 +42,9 @@ groups.users.traffic.ladder = ["1 Mbit/s", "2.5 Mbit/s", "5 Mbit/s"]
 [groups.users.traffic.adaptation]
 kind = "bba-0"
 reservoir = "10 s""#,
-    doc: "A line from the lowest level at the end of the reservoir to the highest at the end of the cushion; the level changes when the \
-          line passes the next one above or below.",
+    doc: "Maps the buffer level to a bitrate by a linear function. It rises from the lowest level at the \
+          reservoir to the highest at the end of the cushion. The level changes only when the function passes the next \
+          level above or below.",
     source: "Huang et al. 2014, section 4 and algorithm 1",
     params: Given::PARAMS,
     observables: &[],

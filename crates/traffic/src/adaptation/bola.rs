@@ -21,7 +21,7 @@ params! {
         /// Buffer below which the lowest level is requested.
         minimum_buffer: f64 = Duration, Text("10 s"), Range::POSITIVE
             => source: "dash.js, BolaRule: MINIMUM_BUFFER_S";
-        /// Buffer at which the highest level is as good as none.
+        /// Buffer level at which waiting is as good as the highest level.
         target_buffer: f64 = Duration, Text("30 s"), Range::POSITIVE => source: "dash.js, bufferTimeAtTopQuality";
     }
 }
@@ -39,8 +39,8 @@ groups.users.traffic.ladder = ["1 Mbit/s", "2.5 Mbit/s", "5 Mbit/s"]
 kind = "bola"
 minimum_buffer = "10 s"
 target_buffer = "30 s""#,
-    doc: "The level whose utility, weighed against what the buffer holds, is largest per bit: a trade of quality against the risk of \
-          a stall that needs no throughput.",
+    doc: "Requests the level with the largest utility per bit, given the buffer level. It trades quality \
+          against the risk of a stall and needs no throughput estimate.",
     source: "Spiteri et al. 2016, equation 8, with V and γ p from two buffer levels as dash.js has them",
     params: Given::PARAMS,
     observables: &[],
@@ -48,7 +48,7 @@ target_buffer = "30 s""#,
     deviations: &[],
 };
 
-/// What is wrong with the two buffer levels together.
+/// Errors in the two buffer levels.
 pub(super) fn check(minimum: f64, target: f64) -> Vec<Problem> {
     if target > minimum {
         return Vec::new();

@@ -1,6 +1,6 @@
 //! BOLA where the buffer is well filled, throughput where it is not (Spiteri et al. 2018, DYNAMIC, as dash.js has it).
 //!
-//! Not here: the insufficient-buffer, switch-history and abandon rules, which dash.js runs beside it.
+//! Not modelled: dash.js's insufficient-buffer, switch-history and abandon rules.
 
 use evenflow_base::schema::{Mechanism, Problem, Room, Values};
 
@@ -24,9 +24,9 @@ params! {
     pub(super) struct Given {
         ..bola: bola::Given;
         ..rate: rate::Given;
-        /// Share of the throughput that is used.
+        /// Usable share of the throughput.
         safety: f64 = Number, Text("0.9"), Range::up_to(1.0) => source: "dash.js, bandwidthSafetyFactor";
-        /// Buffer above which BOLA decides.
+        /// Buffer level above which BOLA is used.
         stable_buffer: f64 = Duration, Text("12 s"), Range::POSITIVE => source: "dash.js, stableBufferTime";
     }
 }
@@ -44,8 +44,8 @@ groups.users.traffic.ladder = ["1 Mbit/s", "2.5 Mbit/s", "5 Mbit/s"]
 kind = "dynamic"
 safety = 0.9
 stable_buffer = "12 s""#,
-    doc: "Chooses by BOLA from the moment the buffer holds more than stable_buffer, until it holds no more than half of it; else \
-          by the harmonic mean of the throughput, times a safety factor.",
+    doc: "Uses BOLA once the buffer exceeds stable_buffer, until it falls to half of it. Otherwise it \
+          requests the highest level within safety times the harmonic mean of the throughput.",
     source: "Spiteri, Sitaraman and Sparacio 2018, section 4; dash.js, AbrController (dynamic strategy)",
     params: Given::PARAMS,
     observables: &[],

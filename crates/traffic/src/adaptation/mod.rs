@@ -1,8 +1,7 @@
-//! Adaptation: which level of an adaptive video a player asks for next.
+//! Adaptation rules: the level of the next chunk of an adaptive video.
 //!
-//! A rule is a small function of what a player knows when it asks: the ladder of levels, the sizes of the chunks, the playback
-//! buffer, the throughputs of the chunks before and the level of the last one. It does no I/O and draws nothing. Not here: when
-//! a chunk is asked for, how the buffer fills and empties, stalls (the player).
+//! A rule is a function of the player's state at a request: ladder, chunk sizes, buffer, past throughputs,
+//! last level. It does no I/O and draws no numbers. The player decides when to request a chunk.
 
 mod aggressive_rate;
 pub mod bba;
@@ -42,13 +41,14 @@ impl Ladder {
     /// A ladder of `levels` bit/s in chunks of `chunk` seconds; `sizes` are bytes by chunk and level.
     ///
     /// # Errors
-    /// No level, levels that do not rise, a chunk that takes no time, sizes that are not one for each level or not more than zero.
+    /// No level, levels that do not rise, a chunk without duration, or sizes that are not positive or not one
+    /// per level.
     pub fn new(levels: Vec<f64>, chunk: f64, sizes: Option<Vec<Vec<f64>>>) -> Result<Ladder, Vec<Problem>> {
         let problems = Ladder::problems(Some(&levels), Some(chunk), sizes.as_deref());
         if problems.is_empty() { Ok(Ladder { levels, chunk, sizes }) } else { Err(problems) }
     }
 
-    /// What is wrong with the parts of a ladder, any of which may be unknown.
+    /// Errors in the parts of a ladder, any of which may be unknown.
     pub fn problems(levels: Option<&[f64]>, chunk: Option<f64>, sizes: Option<&[Vec<f64>]>) -> Vec<Problem> {
         let mut problems: Vec<Problem> = Vec::new();
         let sound = |x: &f64| x.is_finite() && *x > 0.0;
@@ -73,7 +73,7 @@ impl Ladder {
             }
         }
         if sizes.is_some_and(<[Vec<f64>]>::is_empty) {
-            problems.push(("sizes", "lists no chunk".into()));
+            problems.push(("sizes", "must have at least one chunk".into()));
         }
         problems
     }
@@ -112,7 +112,7 @@ impl Ladder {
     }
 }
 
-/// What a player knows when it asks for a chunk.
+/// The player's state at the request of a chunk.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'a> {
     /// Levels and sizes.
@@ -159,7 +159,7 @@ macro_rules! rules {
                 $(if kind == <$rule as Rule>::TABLE.kind {
                     return <$rule as Rule>::build(values).map(Adaptation::$name);
                 })*
-                panic!("no adaptation rule is called {kind}")
+                panic!("there is no adaptation rule {kind}")
             }
 
             /// The level of the next chunk.
@@ -188,7 +188,7 @@ rules! {
     RobustMpc(RobustMpc),
 }
 
-/// What is wrong with several parameters together.
+/// Errors in the combination of several parameters.
 pub fn check(kind: &str, values: &Values) -> Vec<Problem> {
     Adaptation::build(kind, values).err().unwrap_or_default()
 }

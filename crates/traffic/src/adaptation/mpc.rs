@@ -1,16 +1,15 @@
-//! Model predictive control (Yin et al. 2015): the first level of the best plan for the next few chunks, should the throughput
-//! stay what it was.
+//! Model predictive control (Yin et al. 2015): the first level of the best plan for the next chunks, at
+//! constant throughput.
 //!
-//! A plan is worth the qualities of its chunks, less what switches and stalls cost (equation 5 of the paper; quality is the bitrate
-//! in kbit/s). All plans are compared, but a plan is given up as soon as the best it can still reach is no better than the best plan
-//! so far ([`Planner::most`]), and those of one level all along are looked at first: of the 3,906 steps to all plans for five levels and
-//! five chunks some ninety are made.
+//! A plan's value is the quality of its chunks minus the cost of switches and stalls (equation 5; quality is
+//! the bitrate in kbit/s). The search is branch and bound: a plan ends when its bound ([`Planner::most`]) is
+//! below the best value so far. It starts with plans of constant level.
 
 use evenflow_base::schema::{Mechanism, Problem, Room, Values};
 
 use super::{Known, Rule, harmonic_mean, rate};
 
-/// What both rules know.
+/// State of both rules.
 #[derive(Clone, Debug)]
 struct Planner {
     horizon: usize,
@@ -26,7 +25,7 @@ params! {
     #[derive(Clone, Copy, Debug)]
     pub(super) struct Given {
         ..rate: rate::Given;
-        /// Chunks that are planned ahead.
+        /// Number of chunks to plan.
         horizon: usize = Integer, Text("5"), Range::between(1.0, 8.0) => source: "Yin et al. 2015, section 7.1";
         /// Cost of a second of stall, in kbit/s of quality (μ).
         stall_penalty: f64 = Number, Text("3000"), Range::NOT_NEGATIVE
@@ -49,8 +48,8 @@ groups.users.traffic.ladder = ["1 Mbit/s", "2.5 Mbit/s", "5 Mbit/s"]
 [groups.users.traffic.adaptation]
 kind = "mpc"
 horizon = 5"#,
-    doc: "Plans the levels of the next chunks at the harmonic mean of the throughput, for the most quality less switches and stalls, \
-          and asks for the first of them.",
+    doc: "Plans the levels of the next chunks at the harmonic mean of the throughput. The best plan \
+          maximises quality minus the cost of switches and stalls. It requests the first level of that plan.",
     source: "Yin et al. 2015, section 4 (\"MPC\")",
     params: Given::PARAMS,
     observables: &[],
@@ -70,7 +69,8 @@ groups.users.traffic.ladder = ["1 Mbit/s", "2.5 Mbit/s", "5 Mbit/s"]
 [groups.users.traffic.adaptation]
 kind = "robust-mpc"
 horizon = 5"#,
-    doc: "Like mpc, at the harmonic mean divided by one and the largest relative error that this mean had for the latest chunks.",
+    doc: "Like mpc, with the harmonic mean divided by 1 + e. The value e is the maximum relative error of \
+          this mean for the latest chunks.",
     source: "Yin et al. 2015, sections 4.3 and 7.1 (\"RobustMPC\")",
     params: Given::PARAMS,
     observables: &[],
@@ -85,7 +85,7 @@ struct Step {
     depth: usize,
     /// Seconds in the buffer.
     buffer: f64,
-    /// What it is worth so far, kbit/s.
+    /// Its value so far, in kbit/s.
     worth: f64,
     /// Level of the last chunk.
     last: Option<usize>,
@@ -99,10 +99,10 @@ impl Planner {
         Planner { horizon, window: rate.window, switching, stalling }
     }
 
-    /// More than a plan can still gain. Of the qualities of its chunks only the sum S is looked at: to reach it some chunk is of quality
-    /// S / n at least, which is a switch where that is more than the last one's; and what is to be fetched, `pace` seconds for each
-    /// kbit/s or more, comes while the buffer and all chunks but the last are shown, or stalls. What this is worth rises and then falls
-    /// with S, along straight lines, so that it is most where two of them meet.
+    /// Bound on a plan's further value. It uses only the sum S of the qualities. Some chunk has at least S /
+    /// n, which is a switch if that exceeds the last one. The download takes at least `pace` seconds per
+    /// kbit/s and stalls when the buffer and all chunks but the last are played. The bound is piecewise
+    /// linear in S, so its maximum is at a corner.
     fn most(&self, known: &Known, pace: f64, step: &Step) -> f64 {
         let ladder = known.ladder;
         let quality = |level: usize| ladder.levels()[level] / 1e3;

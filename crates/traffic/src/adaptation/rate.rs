@@ -32,7 +32,8 @@ groups.users.traffic.ladder = ["1 Mbit/s", "2.5 Mbit/s", "5 Mbit/s"]
 [groups.users.traffic.adaptation]
 kind = "rate"
 window = 5"#,
-    doc: "The highest level within the harmonic mean of the latest throughputs; the lowest before the first.",
+    doc: "Requests the highest level within the harmonic mean of the latest throughputs; the lowest level \
+          before the first chunk.",
     source: "Jiang et al. 2012, section 4.2; Yin et al. 2015, section 7.1 (\"RB\")",
     params: Given::PARAMS,
     observables: &[],

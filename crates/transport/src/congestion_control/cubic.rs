@@ -309,9 +309,8 @@ fast_convergence = true"#,
                   by one packet per two ACKs.",
         },
         Deviation {
-            what: "Form linux-2.6.22 counts an ACK as 31/16 packets when each packet has its own ACK.",
-            why: "ns-2's module does the same: its mean of packets per ACK starts at two and converges to \
-                  31/16.",
+            what: "Without delayed ACKs, form linux-2.6.22 counts each ACK as 31/16 packets.",
+            why: "ns-2's module does the same. Its mean of packets per ACK starts at 2 and converges to 31/16.",
         },
     ],
 };
