@@ -157,9 +157,14 @@ pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// The answer to the name of a planned mechanism, with the nearest existing one.
+/// The answer to the name of a planned mechanism, with the nearest existing one, or of a scheduler in place of a queue kind.
 pub fn not_built(room: Room, name: &str) -> Option<String> {
     let plain = name.to_lowercase().replace('_', "-");
+    if room == Room::Queue && mechanisms().any(|m| m.room == Room::Scheduler && m.kind == plain) {
+        return Some(format!(
+            "\"{plain}\" is a scheduler; write scheduler = {{ kind = \"{plain}\" }} in the queue"
+        ));
+    }
     let (known, near) = announced(room).iter().find(|(known, _)| *known == plain)?;
     Some(format!("{} \"{known}\": planned, not built; nearest: {near}", noun(room)))
 }

@@ -819,6 +819,11 @@ fn kinds_are_known_or_announced_or_mistyped() {
         "links.access.queue.kind: unknown queue kind \"droptial\"; did you mean \"droptail\"?",
     );
     one(
+        "links.access.queue.kind",
+        json!("htb"),
+        "links.access.queue.kind: \"htb\" is a scheduler; write scheduler = { kind = \"htb\" } in the queue",
+    );
+    one(
         "groups.heavy.traffic",
         json!({ "kind": "dash" }),
         "groups.heavy.traffic.kind: traffic kind \"dash\": planned, not built; nearest: has",

@@ -139,6 +139,9 @@ pub(crate) fn value(json: &Json, ty: Type, range: &Range, path: &str, errors: &m
         },
         Type::Choice(words) => match json {
             Json::String(word) if words.contains(&word.as_str()) => Ok(Value::Word(word.clone())),
+            Json::Number(word) if words.contains(&word.to_string().as_str()) => {
+                Ok(Value::Word(word.to_string()))
+            }
             Json::String(word) => {
                 Err(format!("{} is not valid{}", quoted(word), suggestion(word, words.iter().copied())))
             }
