@@ -686,7 +686,7 @@ mod tests {
             (json!({"gamma": ["9 packets"]}), "x.gamma: [mean, shape] is needed, not a list of 1"),
             (
                 json!({"pareto": ["9 packets", 1]}),
-                "x.pareto[1]: a Pareto law of shape 1 has no mean: the shape must be more than 1; for heavier tails write \
+                "x.pareto[1]: a Pareto distribution of shape 1 has no mean: the shape must be more than 1; for heavier tails write \
                  lognormal with a large sigma",
             ),
             (

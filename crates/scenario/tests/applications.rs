@@ -1,4 +1,4 @@
-//! Traffic that opens its flows on the way, arrivals that groups share, ends of traffic, laws with a shape.
+//! Traffic that opens its flows during the run, arrivals that groups share, ends of traffic, laws with a shape.
 
 use evenflow_base::Duration;
 use evenflow_base::schema::{Law, Value};
@@ -165,8 +165,7 @@ fn nothing_has_a_copy_for_each_of_flows_without_end() {
     };
     assert_eq!(
         errors(&drr("flow", "drr")),
-        "links.l.queue.scheduler.per: drr has a queue for each flow, and web of the group a opens flows on the way; write \
-         \"user\", or the scheduler sfq or the queue fq-codel, which find queues by a hash"
+        "links.l.queue.scheduler.per: drr has a queue for each flow, and web of the group a opens flows during the run. Write \"user\", or use sfq or fq-codel, which hash flows"
     );
     valid(&drr("user", "drr"));
     valid(&drr("flow", "sfq"));
@@ -195,7 +194,7 @@ fn single_flows_have_series_by_their_numbers() {
     let web = json!({ "kind": "web", "page_size": "10 kB" });
     assert_eq!(
         errors(&series("groups.a.users[0].flows[*].window", web.clone())),
-        "record.series[0].of: web opens its flows on the way, and no list has them all: say which, \"flows[0]\" for a user's first; see \
+        "record.series[0].of: web opens its flows during the run, so their number is unknown: name one, \"flows[0]\" for a user's first; see \
          groups.a.transfers"
     );
     // One that will be opened has a number, and a window while it is open.
@@ -217,14 +216,13 @@ fn users_must_let_time_pass_and_laws_have_means() {
     };
     assert_eq!(
         errors(&web(json!({ "patience": "0 s" }))),
-        "groups.a.traffic.patience: a user who never thinks and never waits would ask for ever at one instant; give think or \
-         patience more than 0 s, or leave patience out"
+        "groups.a.traffic.patience: a user without think time and without patience would repeat requests endlessly at one instant; set think or patience above 0 s, or leave patience out"
     );
     valid(&web(json!({ "patience": "0 s", "think": { "exponential": "1 s" } })));
     assert_eq!(
         errors(&web(json!({ "object_size": { "pareto": ["10 kB", 1] }, "conections": 6 }))),
         "groups.a.traffic.conections: unknown key \"conections\"; did you mean \"connections\"?\n\
-         groups.a.traffic.object_size.pareto[1]: a Pareto law of shape 1 has no mean: the shape must be more than 1; for \
+         groups.a.traffic.object_size.pareto[1]: a Pareto distribution of shape 1 has no mean: the shape must be more than 1; for \
          heavier tails write lognormal with a large sigma"
     );
     let pings = json!({ "kind": "ping", "timeout": { "exponential": "1 s" } });

@@ -402,7 +402,7 @@ groups.h = { users = 1, path = ["into2", "core", "out2"], traffic = { kind = "bu
     let errors = Scenario::from_toml(text).expect_err("errors").to_string();
     let found: Vec<&str> = errors.lines().collect();
     let expected = [
-        r#"groups.g.path[2]: "gateway" sets ECE for senders that stand at it, but there are links before it"#,
+        r#"groups.g.path[2]: "gateway" sets ECE for senders at the gateway, but there are links before it"#,
         r#"groups.g.path[4]: "drop", the auditor, is before the link "core", whose queue marks packets"#,
         "links.a.loss.retransmission_delay: is required with retransmissions",
         "links.a.loss.retransmissions: has no effect on a link without errors; give their `probability` or `every`",
@@ -642,7 +642,7 @@ fn videos_that_cannot_be_played() {
     };
     assert_eq!(
         video(json!({ "play_above": "0.3 s", "stall_below": "0.4 s" })),
-        "groups.heavy.traffic.play_above: must be more than 0.4 s, below which it stalls, but is 0.3 s: it would stall as soon as it \
+        "groups.heavy.traffic.play_above: must be more than 0.4 s, the stall threshold, but is 0.3 s: it would stall as soon as it \
          plays"
     );
     assert_eq!(
@@ -1181,7 +1181,7 @@ fn rates_in_steps_begin_at_zero_and_go_forward() {
     one(
         "links.bottleneck.rate",
         steps(json!([["0 s", "0 bit/s"]])),
-        "links.bottleneck.rate.steps[0][1]: a rate of \"0 bit/s\" would keep the packet that is being sent for ever; for \
+        "links.bottleneck.rate.steps[0][1]: a rate of \"0 bit/s\" would never finish the packet in transmission; for \
          an outage write the link's loss = { probability = 1, from = …, until = … }",
     );
     one(
@@ -1204,7 +1204,7 @@ fn copies_are_for_users_flows_groups() {
         "links.access.per",
         json!("everybody"),
         "links.access.per: \"everybody\" is not valid; write \"user\", \"flow\", \"group\" or a number of users such as \
-         \"5 users\", or leave it out for one that everybody shares",
+         \"5 users\", or leave it out for one shared by all",
     );
 }
 
@@ -1575,7 +1575,7 @@ fn a_trace_names_flows_that_there_are_and_not_too_many() {
     assert!(
         errors(&of("groups.light.users[0].flows[0]"))
             .to_string()
-            .contains("short-flows opens its flows on the way")
+            .contains("short-flows opens its flows during the run")
     );
     // A route counts in eight bits, and taps stand on it.
     let links: serde_json::Map<String, Json> =

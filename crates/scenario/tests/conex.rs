@@ -90,7 +90,7 @@ fn a_sender_of_losses_alone_does_not_meet_a_queue_that_marks() {
     assert_eq!(
         errors(&red(&silent)).to_string(),
         "groups.heavy.tcp.conex.encoding: over IPv4 its data is ECT(1), which links.bottleneck marks, and with ecn = \"off\" \
-         nobody hears of it; nearest: action = \"drop\" there, ecn = \"accurate\", or encoding = \"ipv6\""
+         marks have no effect. Nearest: action = \"drop\" there, ecn = \"accurate\", or encoding = \"ipv6\""
     );
     valid(&red(&[("ecn", json!("off")), ("conex", json!({ "report": "loss", "encoding": "ipv6" }))]));
     let mut drops = red(&silent);
@@ -228,7 +228,7 @@ const NOTHING_MARKS: &str = "groups.heavy.tcp.conex.report: nothing on its path 
                              \"loss\", or a queue that marks (kind = \"red\" with action = \"mark\")";
 const NO_DEPTH: &str = "stages.police.depth: must be more than 0, not \"0 packets\"";
 const SILENT: &str = "groups.heavy.tcp.conex.encoding: over IPv4 its data is ECT(1), which links.bottleneck marks, and with ecn = \"off\" \
-                      nobody hears of it; nearest: action = \"drop\" there, ecn = \"accurate\", or encoding = \"ipv6\"";
+                      marks have no effect. Nearest: action = \"drop\" there, ecn = \"accurate\", or encoding = \"ipv6\"";
 
 /// What is wrong with a scenario, a line each.
 fn wrong(tree: &Json) -> Vec<String> {

@@ -78,8 +78,7 @@ fn reverse_takes_what_it_lacks_from_the_forward_direction() {
     ];
     assert_eq!(
         common::errors(&with("newreno-droptail", &drawn)).to_string(),
-        "links.bottleneck.reverse.delay: is required, because the forward delay is drawn and a copy of it would be \
-         drawn anew"
+        "links.bottleneck.reverse.delay: is required: the forward delay is random and would be drawn again for this direction"
     );
 }
 

@@ -330,7 +330,7 @@ mod tests {
         assert!(problem(&[name(), gap.clone()]).starts_with("arrivals: excludes interval"));
         assert!(
             problem(&[gap.clone(), ("share", Value::Number(0.5))])
-                .starts_with("share: is a part of arrivals")
+                .starts_with("share: is a share of arrivals")
         );
         assert_eq!(problem(&[gap]), "");
         assert_eq!(problem(&[name()]), "");

@@ -122,7 +122,10 @@ fn on_path(stages: &[StageDraft], group: &GroupDraft, said: &mut Vec<String>, er
                     let peer = draft.tied.map_or("", |peer| &stages[peer].name);
                     errors.push(
                         here(n),
-                        format!("{own} counts packets that its peer admitted; put {} before it", quoted(peer)),
+                        format!(
+                            "{own} counts packets that its peer admitted; put {} before it",
+                            quoted(peer)
+                        ),
                     );
                     unnumbered(stages, open.last().copied(), &own, said, errors);
                     continue;

@@ -227,11 +227,7 @@ fn loops_that_do_not_close_are_refused() {
     assert!(said(&outside).contains("not in the same tunnel"), "{}", said(&outside));
     let early = network("", "", "rule = \"tcp-rate\", rtt_from = \"report\"", CBR)
         .replace("\"gateway\", \"police\"", "\"police\", \"gateway\"");
-    assert!(
-        said(&early).contains("no congestion-controller in a tunnel is before it"),
-        "{}",
-        said(&early)
-    );
+    assert!(said(&early).contains("no congestion-controller in a tunnel is before it"), "{}", said(&early));
     assert!(
         said(&network("", "", "", TCP))
             .starts_with("groups.all.tcp.ecn: \"gateway\" is for senders whose ACKs pass")
