@@ -703,6 +703,7 @@ impl Rule for Red {
     }
 
     /// A full buffer counts as such, whatever the rule would have done.
+    #[inline(always)]
     fn admit(&mut self, packet: &mut Packet, now: Time, seen: &Occupancy, draws: &mut Stream) -> Verdict {
         let queue = match self.params.unit {
             Unit::Packets => f64::from(seen.packets),
