@@ -5,11 +5,32 @@
 //! The server answers when it has the whole request and its service time has passed. Not modelled:
 //! pipelining, HTTP/2, a server that closes idle connections.
 
-use evenflow_base::schema::Values;
+use evenflow_base::schema::{Value, Values};
 use evenflow_base::{Duration, End, Heap, Time};
 
 use crate::app::{Call, Conn, Drawn, Event, Setting};
-use crate::request_response::Asking;
+
+params! {
+    /// Parameters of a client of a server.
+    #[derive(Clone, Debug)]
+    pub struct Asking {
+        /// Serve several requests on a connection. Otherwise the server closes it after its response, and
+        /// each request opens a new one.
+        keep_alive: bool = Flag, Text("true")
+            => source: "RFC 9112 section 9.3: persistent connections are the default";
+        /// Maximum waiting time of a user, drawn for each transfer. After it the user resets the connections
+        /// in use and continues as if served.
+        patience: Option<Value> = Duration, Absent("unlimited"), Range::NOT_NEGATIVE
+            => source: "";
+        /// Application bytes of a request, drawn for each.
+        request: Value = Bytes, Text("350 B"), Range::FROM_ONE
+            => source: "docs/scenarios.md: a GET with its header fields";
+        /// Time from the last byte of a request at the server to its response, drawn for each.
+        service: Value = Duration, Text("0 s"), Range::NOT_NEGATIVE => source: "docs/scenarios.md";
+        /// Time from the end of a transfer to the start of the next, drawn for each.
+        think: Value = Duration, Text("0 s"), Range::NOT_NEGATIVE => source: "docs/scenarios.md";
+    }
+}
 
 /// How far a connection has got, as the client sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

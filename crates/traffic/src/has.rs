@@ -12,10 +12,9 @@ use evenflow_base::{Duration, Heap, Time};
 use crate::Common;
 use crate::adaptation::{self, Adaptation, Known, Ladder};
 use crate::app::{Call, Drawn, Event, Machine, NoLevel, Setting, Transfer};
-use crate::client::{Client, News};
+use crate::client::{Asking, Client, News};
 use crate::ending::Ending;
 use crate::playback::{Playback, Thresholds};
-use crate::request_response::Asking;
 
 /// The alarm of the next request.
 const ASK: u32 = u32::MAX;

@@ -5,6 +5,7 @@ use evenflow_base::schema::{Mechanism, Problem, Room, Value, Values};
 
 use crate::Common;
 use crate::app::{Call, Event, Machine, Setting};
+use crate::client::Asking;
 use crate::ending::Leaving;
 use crate::visitor::{self, Visitor};
 
@@ -30,28 +31,6 @@ impl Machine for RequestResponse {
 
     fn on(&mut self, event: Event, now: Time, calls: &mut Vec<Call>) {
         self.0.on(event, now, calls);
-    }
-}
-
-params! {
-    /// Parameters of a client of a server.
-    #[derive(Clone, Debug)]
-    pub struct Asking {
-        /// Serve several requests on a connection. Otherwise the server closes it after its response, and
-        /// each request opens a new one.
-        keep_alive: bool = Flag, Text("true")
-            => source: "RFC 9112 section 9.3: persistent connections are the default";
-        /// Maximum waiting time of a user, drawn for each transfer. After it the user resets the connections
-        /// in use and continues as if served.
-        patience: Option<Value> = Duration, Absent("unlimited"), Range::NOT_NEGATIVE
-            => source: "";
-        /// Application bytes of a request, drawn for each.
-        request: Value = Bytes, Text("350 B"), Range::FROM_ONE
-            => source: "docs/scenarios.md: a GET with its header fields";
-        /// Time from the last byte of a request at the server to its response, drawn for each.
-        service: Value = Duration, Text("0 s"), Range::NOT_NEGATIVE => source: "docs/scenarios.md";
-        /// Time from the end of a transfer to the start of the next, drawn for each.
-        think: Value = Duration, Text("0 s"), Range::NOT_NEGATIVE => source: "docs/scenarios.md";
     }
 }
 

@@ -9,9 +9,8 @@ use evenflow_base::schema::{Problem, Value, Values};
 use evenflow_base::{Duration, Heap, Time};
 
 use crate::app::{Call, Drawn, Event, Setting, Transfer};
-use crate::client::{Client, News};
+use crate::client::{Asking, Client, News};
 use crate::ending::Ending;
-use crate::request_response::Asking;
 
 /// The alarm of the next visit.
 const THINK: u32 = u32::MAX;

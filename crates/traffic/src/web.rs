@@ -7,8 +7,8 @@ use evenflow_base::schema::{Mechanism, Problem, Room, Value, Values};
 
 use crate::Common;
 use crate::app::{Call, Drawn, Event, Machine, Setting};
+use crate::client::Asking;
 use crate::ending::Leaving;
-use crate::request_response::Asking;
 use crate::visitor::{self, Objects, Visitor};
 
 /// One user with one browser.

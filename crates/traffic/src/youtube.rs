@@ -10,10 +10,9 @@ use evenflow_base::{Duration, Time};
 
 use crate::Common;
 use crate::app::{Call, Drawn, Event, MOST_BYTES, Machine, Setting, Transfer};
-use crate::client::{Client, News, Pace};
+use crate::client::{Asking, Client, News, Pace};
 use crate::ending::{Ending, Leaving};
 use crate::playback::{Playback, Thresholds};
-use crate::request_response::Asking;
 
 /// The alarm of the next video.
 const THINK: u32 = u32::MAX;
