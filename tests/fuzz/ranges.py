@@ -30,8 +30,11 @@ class Range:
 def of(description: dict[str, Any]) -> Range:
     """The range that a description gives."""
     words = f"{description.get('formula', '')}. {description['doc']}"
-    share = re.match(r"(\. )?share |.*?\. (Their s|S|A s)hare |.*\bprobability p_|.*: 0 or 1\.|.*Probability ", words)
-    return Range("less than zero" in words, description["unit"] == "1" and share is not None)
+    share = re.match(
+        r"(\. )?share |.*?\. (Their s|S|A s)hare |.*\bprobability p_|.*: 0 or 1\.|.*[Pp]robability[ .]", words
+    )
+    signed = re.search(r"less than zero|[Nn]egative(:| if| when)", words) is not None
+    return Range(signed, description["unit"] == "1" and share is not None)
 
 
 @functools.lru_cache(maxsize=1)
@@ -42,7 +45,7 @@ def described() -> tuple[dict[Place, Range], dict[str, Range]]:
     metrics: dict[Place, Range] = {}
     before = Range(False, False)
     for one in schema()["metrics"]:
-        before = before if one["doc"].startswith("The same of") else of(one)
+        before = before if one["doc"].startswith(("The same of", "As ")) else of(one)
         metrics[tuple(one["name"].split("."))] = before
     observables: dict[str, Range] = {}
     for mechanism in schema()["mechanisms"]:

@@ -225,11 +225,11 @@ def test_levels_that_fill_the_line_are_given(name: str, rate: str, users: int, l
         ({"kind": "bandwidth-manager", "rate": "8 Mbit/s"}, "controls: is required"),
         ({"kind": "bandwidth-manager", "rate": "8 Mbit/s", "controls": "wan"}, "has no queue whose share could be set"),
         ({"kind": "window-tuner", "rate": "8 Mbit/s", "policy": "levels"}, "ladder: is required"),
-        ({"kind": "window-tuner", "rate": "8 Mbit/s", "ladder": LADDER}, 'is for policy = "levels"'),
+        ({"kind": "window-tuner", "rate": "8 Mbit/s", "ladder": LADDER}, 'is only for policy = "levels"'),
         ({"kind": "window-tuner", "rate": "8 Mbit/s", "policy": "levels", "ladder": LADDER[::-1]}, "must rise"),
         (
             {"kind": "window-tuner", "rate": "200 kbit/s", "policy": "levels", "ladder": LADDER},
-            "one session of the lowest level gets",
+            "a session's share at the lowest level",
         ),
         ({"kind": "window-tuner", "rate": "8 Mbit/s", "round_trip": "ping"}, "round_trip"),
     ],

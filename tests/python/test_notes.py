@@ -258,6 +258,7 @@ EXPECTED = {
     "conex-side-by-side": {"not-ecn-capable", "credit-is-dropped"},
     "conex-variants": {"sweep-left-out"},
     "home-viewed": {"series-not-written"},
+    "l4s": {"sweep-left-out"},
     "lossy-tunnel": {"sweep-left-out"},
     "queues": {"sweep-left-out", "series-not-written"},
 }
