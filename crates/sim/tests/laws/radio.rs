@@ -79,7 +79,7 @@ fn losses_that_make_no_sense_are_refused() {
     );
     assert!(
         said("probability = 0.1, retransmissions = 2")
-            .starts_with("links.radio.loss.retransmission_delay: is required beside")
+            .starts_with("links.radio.loss.retransmission_delay: is required with retransmissions")
     );
     assert!(
         said("probability = 0.1, retransmission_delay = \"8 ms\"")

@@ -241,11 +241,13 @@ fn mistakes_are_named() {
         Scenario::from_toml(&text).map(|_| String::new()).unwrap_or_else(|e| e.to_string())
     };
     assert!(
-        tcp("").starts_with("groups.all.tcp.ecn: \"re-ecn\" is for a sender that says what it hears"),
+        tcp("").starts_with(
+            "groups.all.tcp.ecn: \"re-ecn\" is for a sender that reports congestion in the codes"
+        ),
         "{}",
         tcp("")
     );
-    assert!(tcp(r#"conex = { encoding = "ipv6" }"#).contains("by the codes of IPv4"));
+    assert!(tcp(r#"conex = { encoding = "ipv6" }"#).contains("in the codes of IPv4"));
     assert!(tcp(r#"ecn_on_control = true, conex = {}"#).contains("ecn_on_control: re-ECN's SYNs carry FNE"));
     let conex = run(&network(1.0, r#"rate = "45 packets/s", depth = "45 packets""#, ""), 1);
     assert!(conex.maybe("stages.police.buckets").is_none());

@@ -194,7 +194,7 @@ fn loops_that_do_not_close_are_refused() {
     );
     assert!(
         said(&whole.replace("gtp-u-sequence", "gtp-u"))
-            .starts_with("stages.into.overhead: has no sequence numbers, and \"report\" could tell"),
+            .starts_with("stages.into.overhead: has no sequence numbers, so \"report\" could detect"),
         "{}",
         said(&whole.replace("gtp-u-sequence", "gtp-u"))
     );
@@ -205,7 +205,7 @@ fn loops_that_do_not_close_are_refused() {
     let split = network(", mode = \"split\"", "", "", CBR)
         .replace("\"gateway\", \"first\"", "\"first\", \"gateway\"");
     assert!(
-        said(&split).starts_with("groups.all.path[2]: \"gateway\" sets ECE for senders that stand at it"),
+        said(&split).starts_with("groups.all.path[2]: \"gateway\" sets ECE for senders at the gateway"),
         "{}",
         said(&split)
     );

@@ -237,7 +237,7 @@ fn refused(text: &str) -> String {
 fn a_stage_that_holds_for_ever_stops_the_run() {
     assert_eq!(
         refused(&two(r#"hold = "5 ms", forgets = true"#, "", "")),
-        "stages.near holds 198 packets for ever: it has asked for no wake-up at which it could send them on"
+        "stages.near holds 198 packets indefinitely: it has requested no wake-up to send them"
     );
 }
 

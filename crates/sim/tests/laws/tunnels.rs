@@ -197,7 +197,7 @@ fn tunnels_that_make_no_sense_are_refused() {
     );
     let overlap = refused(&four, r#""into", "b", "line", "out", "d""#);
     assert!(
-        overlap.starts_with("groups.a.path[3]: \"out\" takes off the header of its peer, but the outermost"),
+        overlap.starts_with("groups.a.path[3]: \"out\" removes the header of its peer, but the outermost"),
         "{overlap}"
     );
     let six = format!(
@@ -231,5 +231,8 @@ fn tunnels_that_make_no_sense_are_refused() {
         said("ecn = \"rfc6004\""),
         "stages.into.ecn: \"rfc6004\" is not valid; did you mean \"rfc6040\"?"
     );
-    assert!(said("re = \"neutral\"").starts_with("stages.into.re: \"neutral\" makes accounts"));
+    assert!(
+        said("re = \"neutral\"")
+            .starts_with("stages.into.re: \"neutral\" gives the tunnel separate accounts")
+    );
 }
