@@ -214,7 +214,7 @@ impl SideCounters {
 pub type Reasons = [u64; Reason::ALL.len()];
 
 /// Counters of one traffic class on a link, in the window.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct ClassCounters {
     /// Waiting times of packets whose transmission began in the window.
     pub waits: Moments,
@@ -228,6 +228,14 @@ pub struct ClassCounters {
     pub drops: Reasons,
     /// Marks, by reason.
     pub marks: Reasons,
+}
+
+impl Default for ClassCounters {
+    fn default() -> ClassCounters {
+        let none = [0; Reason::ALL.len()];
+        let (waits, whole, other_arrived, other_delivered) = Default::default();
+        ClassCounters { waits, whole, other_arrived, other_delivered, drops: none, marks: none }
+    }
 }
 
 impl ClassCounters {

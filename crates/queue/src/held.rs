@@ -315,7 +315,7 @@ impl Tally {
 }
 
 /// Counters of a class or leaf of HTB.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeCounts {
     /// Packets sent by it or by a leaf below it.
     pub sent: Tally,
@@ -325,6 +325,13 @@ pub struct NodeCounts {
     pub borrowed: Tally,
     /// Packets dropped at a leaf, by reason.
     pub drops: [u64; Reason::ALL.len()],
+}
+
+impl Default for NodeCounts {
+    fn default() -> NodeCounts {
+        let none = Tally::default();
+        NodeCounts { sent: none, lent: none, borrowed: none, drops: [0; Reason::ALL.len()] }
+    }
 }
 
 impl NodeCounts {

@@ -4,7 +4,7 @@ use evenflow_base::{Reason, Time};
 pub use evenflow_link::counters::{Moments, PortCounters, SideCounters, Window, bin_of, edge, quantile};
 
 /// Common counters of all copies of a stage.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct StageCounters {
     /// The stage's name.
     pub name: String,
@@ -16,6 +16,14 @@ pub struct StageCounters {
     pub sent: (u64, u64),
     /// Dropped in the whole run.
     pub all_dropped: u64,
+}
+
+impl StageCounters {
+    /// Of a stage without packets.
+    pub fn new(name: &str) -> StageCounters {
+        let none = [[0; Reason::ALL.len()]; 2];
+        StageCounters { name: name.into(), drops: none, marks: none, sent: (0, 0), all_dropped: 0 }
+    }
 }
 
 /// Counters of one flow in the window.

@@ -81,7 +81,8 @@ impl Wakeups {
 
     /// Removes the wake-ups of both ends of `place`. Returns whether the first of all was among them.
     pub fn clear(&mut self, place: usize) -> bool {
-        End::BOTH.into_iter().fold(false, |first, end| self.remove((place, end)) == Some(0) || first)
+        let [one, other] = End::BOTH.map(|end| self.remove((place, end)) == Some(0));
+        one || other
     }
 
     /// The `end` of the flow at `place` is not to be woken. Returns where in the heap its wake-up was.

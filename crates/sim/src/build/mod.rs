@@ -120,11 +120,7 @@ impl Builder<'_, '_> {
             ports: Vec::new(),
             lanes: Vec::new(),
             stages: Vec::new(),
-            stage_counters: scenario
-                .stages
-                .iter()
-                .map(|stage| StageCounters { name: stage.name.clone(), ..StageCounters::default() })
-                .collect(),
+            stage_counters: scenario.stages.iter().map(|stage| StageCounters::new(&stage.name)).collect(),
             routes: Vec::new(),
             own_ways: Vec::new(),
             flows: Vec::new(),
