@@ -460,7 +460,7 @@ mod tests {
             assert_eq!(q.observe(None, "collisions", Time(0)), Some(met));
         }
         assert_eq!(drain(&mut q, 9).len(), 5);
-        q.place(8, &Packet::new(0, 1500, 1500), &(), Time(0)); // nobody is there
+        q.place(8, &Packet::new(0, 1500, 1500), &(), Time(0)); // the queue is empty
         assert_eq!(q.observe(None, "collisions", Time(0)), Some(2.0));
     }
 
