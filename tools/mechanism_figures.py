@@ -72,7 +72,7 @@ OBSERVED = {
     "fair-activity-meter": "activity",
     "policer": "red",
     "rate-meter": "rate",
-    "rewriter": "marks_erased",
+    "rewriter": "rewritten",
     "shaper": "packets",
     "tunnel-egress": "marks",
     "tunnel-ingress": "wrapped",
@@ -176,11 +176,13 @@ def traffic(swap: mechanisms.Swap) -> Plan:
 
 
 def adaptation(swap: mechanisms.Swap) -> Plan:
-    """A video player on a link whose rate falls for 20 seconds."""
-    steps = {"steps": [["0 s", "20 Mbit/s"], ["20 s", "4 Mbit/s"], ["40 s", "20 Mbit/s"]]}
-    settings = {"groups.all.users": 1, "duration": "60 s", RATE: steps, f"{QUEUE}.limit": "67 packets"}
-    one = base(**settings).with_settings(swap.settings)
-    words = "One player on 20, 4 and 20 Mbit/s. Levels 0 to 3 have 2, 5, 11 and 20 Mbit/s; the buffer holds 6 s."
+    """A video player on a link whose rate falls for a minute."""
+    steps = {"steps": [["0 s", "4 Mbit/s"], ["60 s", "1 Mbit/s"], ["120 s", "4 Mbit/s"]]}
+    settings = {"groups.all.users": 1, "duration": "180 s", RATE: steps, f"{QUEUE}.limit": "20 packets"}
+    player = {"groups.all.traffic.ladder": ["400 kbit/s", "800 kbit/s", "1.5 Mbit/s", "3 Mbit/s"]}
+    player |= {"groups.all.traffic.buffer": "30 s", "groups.all.traffic.steady": "room"}
+    one = base(**settings).with_settings(swap.settings).with_settings(player)
+    words = "One player on 4, 1 and 4 Mbit/s. Levels 0 to 3 have 0.4, 0.8, 1.5 and 3 Mbit/s; the buffer holds 30 s."
     return Plan(words, one, [{"": (one, "links.bottleneck.delivered_bytes")}, {"": (one, LEVELS)}])
 
 
