@@ -503,7 +503,7 @@ def record_validation() -> None:
 def record(key: str) -> None:
     """Ship the ledger of a whole run at paper scale, without what only its report needs."""
     found = read_ledger(ROOT / "out" / key / LEDGER)
-    if found is None or found["scale"] != "paper" or not found["complete"]:
+    if found is None or found["scale"] != "paper" or not found["complete"] or "until" in found:
         sys.exit(f"out/{key}/{LEDGER} is not that of a whole run; run: evenflow reproduce {key} --scale paper")
     place = ledger_of(key)
     before = read_ledger(place) or {}
@@ -522,7 +522,7 @@ def record_experiments(key: str) -> None:
     found = read_ledger(ROOT / "out" / key / LEDGER)
     place = ledger_of(key)
     shipped = read_ledger(place)
-    if found is None or found["scale"] != "paper" or shipped is None:
+    if found is None or found["scale"] != "paper" or "until" in found or shipped is None:
         sys.exit(f"out/{key}/{LEDGER} is not of scale paper; run: evenflow reproduce {key} EXPERIMENT --scale paper")
     names = {row["id"] for row in found["experiments"]}
     again = {row["id"]: row for row in found["claims"] if row["experiments"] and names.issuperset(row["experiments"])}

@@ -154,6 +154,26 @@ class TestReproduce:
         assert rows["tiny-open"]["verdict"] in ("holds", "fails")
         assert rows["tiny-open"]["close"]
 
+    def test_seeds_are_added_only_where_a_claim_is_open(self, cli: Cli) -> None:
+        doc = reproduce(cli, "--scale", "paper", "--until", "decided")
+        assert doc["until"] == "decided"
+        one, two = doc["experiments"]  # type: ignore[misc]
+        assert (one["runs"], two["runs"]) == (30, 15), "tiny-open needs all 10 seeds, tiny-other only 5"
+        rows = {row["id"]: row for row in doc["claims"]}  # type: ignore[attr-defined]
+        assert rows["tiny-open"]["checks"][0]["n"] == 10
+        assert "early_runs" not in rows["tiny-open"]
+        assert rows["tiny-open"]["verdict"] != "undecided", "the mean decides at the paper's count"
+        for name, verdict in {"holds": "holds", "fails": "fails", "other": "holds"}.items():
+            row = rows[f"tiny-{name}"]
+            assert (row["verdict"], row["early_runs"], row["checks"][0]["n"]) == (verdict, 5, 5)
+            assert not row["by_mean"]
+            assert "Decided early, with 5 of 10 runs and intervals at 95 %." in row["why"]
+        assert "early_runs" not in rows["tiny-analytic"]
+
+    def test_until_decided_needs_the_scale_of_the_paper(self, cli: Cli) -> None:
+        done = cli("reproduce", "tiny", "--until", "decided")
+        assert (done.code, "--until decided: needs --scale paper" in done.err) == (2, True)
+
     def test_some_experiments_leave_other_claims_out(self, cli: Cli) -> None:
         doc = reproduce(cli, "ONE")
         names = {row["id"] for row in doc["claims"]}  # type: ignore[attr-defined]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from evenflow.claims import Check, Claim, Verdict, count, judge, judge_claim
+from evenflow.claims import Check, Claim, Early, Verdict, count, judge, judge_claim
 from evenflow.record import Record
 from evenflow.stats import Mode, median_interval, modes, ratio_of_means
 from evenflow.study import Run, Table
@@ -260,6 +260,39 @@ def test_a_flat_curve_is_not_failed_by_chance(comparisons: int, power: float) ->
     """False failures below 5 %; and what is left of the power for a true effect of one standard deviation."""
     assert verdicts(comparisons, 0.0, 300, comparisons)[Verdict.FAILS] < 0.05
     assert verdicts(comparisons, 1.0, 300, comparisons)[Verdict.FAILS] > power
+
+
+def early_verdicts(mean: float, comparisons: int, tries: int, seed: int) -> dict[Verdict, float]:
+    """Early verdicts of "at most zero everywhere", judged after 5, 10 and 20 of 30 runs."""
+    rng = np.random.default_rng(seed)
+    found = dict.fromkeys(Verdict, 0.0)
+    for values in rng.normal(mean, size=(tries, comparisons, 30)):
+        for runs in (5, 10, 20):
+            checks = [Check("", v[:runs], hi=0) for v in values]
+            claim = Claim("x", "s", "st", "e", "t", (), literal=lambda _, checks=checks: checks)  # type: ignore[misc]
+            entry = judge_claim(claim, {}, scale="paper", paper_runs=30, fewer=True, early=Early(runs, 30, 3))
+            assert not entry.literal.by_mean
+            if entry.early_runs:
+                assert entry.early_runs == runs
+                found[entry.literal.verdict] += 1 / tries
+                break
+    return found
+
+
+@pytest.mark.parametrize("comparisons", [1, 5])
+def test_three_early_looks_together_err_less_often_than_one_in_twenty(comparisons: int) -> None:
+    """On the edge of the accepted set, where each early verdict is false: of one side by definition."""
+    edge = early_verdicts(0.0, comparisons, 300, comparisons)
+    assert edge[Verdict.FAILS] < 0.05
+    assert edge[Verdict.HOLDS] < 0.05
+    assert early_verdicts(-2.5, comparisons, 100, 9)[Verdict.HOLDS] > 0.9
+    assert early_verdicts(2.5, comparisons, 100, 9)[Verdict.FAILS] > 0.9
+
+
+def test_an_absence_is_not_shown_early() -> None:
+    claim = Claim("x", "s", "st", "e", "t", (), literal=lambda _: [Check("", [0.0] * 5, hi=0)], absence=True)
+    entry = judge_claim(claim, {}, scale="paper", paper_runs=10, fewer=True, early=Early(5, 10, 1))
+    assert (entry.literal.verdict, entry.early_runs) == (Verdict.UNDECIDED, None)
 
 
 def test_the_rule_before_would_have_failed_a_flat_curve() -> None:

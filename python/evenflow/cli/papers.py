@@ -25,6 +25,13 @@ class ScaleOption(StrEnum):
     paper = "paper"
 
 
+class UntilOption(StrEnum):
+    """When a reproduction stops adding seeds."""
+
+    all = "all"
+    decided = "decided"
+
+
 @app.command(epilog=examples("evenflow papers"))
 def papers(as_json: Json = False) -> None:
     """List the installed papers and their results."""
@@ -67,6 +74,7 @@ def papers(as_json: Json = False) -> None:
     epilog=examples(
         "evenflow reproduce abc --scale quick",
         "evenflow reproduce abc fig04 fig08 --scale paper",
+        "evenflow reproduce conex --scale paper --until decided",
         "evenflow reproduce wtp --option red_spread=ns2",
         "evenflow reproduce wtp --scale paper --on slurm:batch",
     )
@@ -79,6 +87,10 @@ def reproduce(
     scale: Annotated[
         ScaleOption, typer.Option(help="quick: a few minutes; paper: the paper's own number of runs.")
     ] = ScaleOption.quick,
+    until: Annotated[
+        UntilOption,
+        typer.Option(help="all: every seed of the scale; decided: add seeds only where a claim is inconclusive."),
+    ] = UntilOption.all,
     options: Annotated[
         list[str] | None,
         typer.Option(
@@ -119,6 +131,8 @@ def reproduce(
         wrong.append(str(error))
     if sensitivity and not examined.options:
         wrong.append(f"--sensitivity: {examined.key} has no options to vary.")
+    if until is UntilOption.decided and (scale is not ScaleOption.paper or sensitivity):
+        wrong.append("--until decided: needs --scale paper, without --sensitivity.")
     where = None
     try:
         where = checked_place(on, jobs)
@@ -141,6 +155,7 @@ def reproduce(
         done = work.reproduce(
             examined,
             scale=scale.value,
+            until_decided=until is UntilOption.decided,
             experiments=chosen,
             out=out,
             store=store,

@@ -501,6 +501,26 @@ class Claim:
     relaxed_of: str | None = None
 
 
+@dataclass(frozen=True)
+class Early:
+    """A judgement with fewer runs than the paper's, repeated as runs are added.
+
+    Attributes:
+        runs: seeds so far.
+        of: the paper's seeds.
+        looks: judgements before the last run. Their intervals share the error, so all of them are valid together
+            (Bonferroni): an early verdict is false with at most the probability 1 − level.
+    """
+
+    runs: int
+    of: int
+    looks: int
+
+    def level(self, level: float) -> float:
+        """The confidence level of each early judgement of a claim at this level."""
+        return 1 - (1 - level) / self.looks
+
+
 MEDIAN = "Where runs fall into modes, the median replaces the mean."
 """The lenient criterion of a claim with bistable points, by rule."""
 
@@ -512,10 +532,18 @@ class Entry:
     claim: Claim
     literal: Judgement
     relaxed: Judgement | None = None
+    early_runs: int | None = None
+    """Runs after which it was decided, if these are fewer than the paper's (`reproduce --until decided`)."""
     broken: str = field(default="")
     """Not empty if the predicate failed: a defect of Evenflow, reported and left undecided."""
     median: bool = False
     """The lenient criterion comes from the rule: the median at points with several modes."""
+
+    @property
+    def decided(self) -> bool:
+        """Whether more runs cannot change a row: the strict verdict is final, and the lenient one if it differs."""
+        relaxed = self.relaxed if self.literal.verdict is Verdict.FAILS else None
+        return Verdict.UNDECIDED not in (self.literal.verdict, (relaxed or self.literal).verdict)
 
     @property
     def relaxed_reading(self) -> str | None:
@@ -545,6 +573,7 @@ class Entry:
             "relaxed_reading": self.relaxed_reading,
             "relaxed_measured": self.relaxed.measured if self.relaxed else None,
             "relaxed_by_mean": self.relaxed.by_mean if self.relaxed else None,
+            **({} if self.early_runs is None else {"early_runs": self.early_runs}),
             "quote": self.claim.quote,
             "judged": self.claim.judged,
             "checks": [o.to_json() for o in self.literal.outcomes],
@@ -561,16 +590,21 @@ def judge_claim(
     paper_runs: int,
     shortened: bool = False,
     fewer: bool = False,
+    early: Early | None = None,
     bistable: Collection[str] = (),
 ) -> Entry:
     """Judge a claim by both criteria.
+
+    An early judgement uses wider intervals, and never decides by the mean.
 
     A predicate that raises is a defect of Evenflow: the row becomes *undecided*, and the others are still judged. A
     predicate that needs more points than `data` has is detected by `table.noticing_gaps`.
     """
     from ..run.table import noticing_gaps
 
-    runs = claim.paper_runs or paper_runs
+    runs, level = claim.paper_runs or paper_runs, claim.level
+    if early is not None:
+        runs, level = max(runs, early.of), early.level(claim.level)
 
     def verdict_of(predicate: Callable[[Data], Sequence[Check]], median: bool = False) -> Judgement:
         with noticing_gaps() as gaps:
@@ -581,7 +615,7 @@ def judge_claim(
             checks,
             scale=scale,
             paper_runs=runs,
-            level=claim.level,
+            level=level,
             shortened=shortened,
             thinner=bool(gaps),
             fewer=fewer,
@@ -603,8 +637,13 @@ def judge_claim(
             )
             relaxed = median if by_rule else relaxed
         said = _noted(claim, data, literal, scale)
-        literal = replace(literal, why=" ".join(part for part in (said, literal.why) if part))
-        return Entry(claim, literal, relaxed, median=by_rule)
+        entry = Entry(claim, literal, relaxed, median=by_rule)
+        when = ""
+        if early is not None and entry.decided:
+            entry = replace(entry, early_runs=early.runs)
+            when = f"Decided early, with {early.runs} of {early.of} runs and intervals at {100 * level:.4g} %."
+        why = " ".join(part for part in (said, literal.why, when) if part)
+        return replace(entry, literal=replace(literal, why=why))
     except Exception as error:
         said = f"{type(error).__name__}: {error}"
         why = f"Could not be judged, a defect of Evenflow: {said}"

@@ -46,9 +46,9 @@ class Experiment:
     shortened: bool = False
     view: Callable[[Table], Run] | None = None
 
-    def study(self, scale: Scale) -> Study:
-        """The runs of this experiment at a scale."""
-        return Study(list(self.points(scale)), list(self.seeds(scale)))
+    def study(self, scale: Scale, most: int | None = None) -> Study:
+        """The runs of this experiment at a scale, with its first `most` seeds."""
+        return Study(list(self.points(scale)), list(self.seeds(scale))[:most])
 
     def left_out(self, scale: Scale) -> list[Labels]:
         """The labels of the paper's points that this scale leaves out."""
@@ -56,10 +56,6 @@ class Experiment:
             return []
         there = [dict(point.labels) for point in self.points(scale)]
         return [point.labels for point in self.points("paper") if dict(point.labels) not in there]
-
-    def fewer(self, scale: Scale) -> bool:
-        """Whether this scale has fewer seeds than the paper's."""
-        return len(list(self.seeds(scale))) < len(list(self.seeds("paper")))
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,8 @@ VERDICTS = ("holds", "fails", "undecided")
 COMPARISONS = "comparisons.json.gz"
 """Beside a ledger that ships: every comparison of every row, packed."""
 REPORT = "report.html"
+LOOKS = (5, 10, 20, 40, 80, 160)
+"""Seeds after which `until_decided` judges."""
 
 
 @dataclass
@@ -65,6 +67,7 @@ class Reproduction:
     elapsed_s: float
     jobs: int
     warnings: list[str] = field(default_factory=list)
+    until_decided: bool = False
     varied: list[Varied] = field(default_factory=list)
     """Verdicts that depend on the paper's open choices, if requested."""
 
@@ -101,6 +104,7 @@ class Reproduction:
             "paper": self.paper.key,
             "title": self.paper.title,
             "scale": self.scale,
+            **({"until": "decided"} if self.until_decided else {}),
             "options": dict(self.paper.chosen),
             "level": self.paper.level,
             "complete": len(self.examined) == len(self.paper.experiments),
@@ -137,6 +141,7 @@ def reproduce(
     paper: Paper,
     *,
     scale: Scale = "quick",
+    until_decided: bool = False,
     experiments: Sequence[str] = (),
     out: Path | None = None,
     store: Store | None = None,
@@ -150,6 +155,8 @@ def reproduce(
 
     Args:
         paper: as it is; with other choices where it leaves some open: `paper.with_options({…})`.
+        until_decided: add seeds in rounds (`LOOKS`), only to experiments with an undecided claim. Verdicts before the
+            last seed use wider intervals (docs/verdicts.md).
         experiments: ids; none = all. Claims that need others are left out.
         out: where the report, the figures and their data go; default `./out/<paper>`, and the choices that are not
             the default.
@@ -170,26 +177,37 @@ def reproduce(
     prepare(out)  # before the first run, not after the last
     own = store is None
     store = store or Store()
-    examined: list[Examined] = []
+    found: dict[str, Examined] = {}
+    early: dict[str, Entry] = {}
+    longest = max(len(list(e.seeds(scale))) for e in chosen)
+    rounds = [n for n in LOOKS if n < longest] if until_decided else []
     try:
-        for number, experiment in enumerate(chosen, 1):
-            study = experiment.study(scale)
-            table = run_study(
-                study,
-                store=store,
-                jobs=jobs,
-                executor=executor,
-                progress=progress,
-                what=f"{number}/{len(chosen)} {experiment.id}",
-            )
-            table.left_out = tuple(experiment.left_out(scale))
-            found = Examined(experiment, table)
-            _draw(found, out)
-            _view(found, out)
-            examined.append(found)
-            say(_said(number, len(chosen), found))
+        for most in (*rounds, longest):
+            wanted = [e for e in chosen if e.id not in found or _is_open(e, paper, found, early)]
+            for number, experiment in enumerate(wanted, 1):
+                table = run_study(
+                    experiment.study(scale, most),
+                    store=store,
+                    jobs=jobs,
+                    executor=executor,
+                    progress=progress,
+                    what=f"{number}/{len(wanted)} {experiment.id}",
+                )
+                table.left_out = tuple(experiment.left_out(scale))
+                found[experiment.id] = Examined(experiment, table)
+                if not rounds:
+                    _finish(found[experiment.id], out)
+                say(_said(number, len(wanted), found[experiment.id]))
+            if most < longest:
+                tables = {name: it.table for name, it in found.items()}
+                judged = _judge(paper, tables, scale, until_decided)
+                early |= {it.claim.id: it for it in judged if it.decided and it.claim.id not in early}
+                say(f"{len(early)} of {counted(len(judged), 'claim')} decided with up to {counted(most, 'seed')}.")
+        examined = list(found.values())
+        for it in examined if rounds else ():
+            _finish(it, out)
         tables = {e.experiment.id: e.table for e in examined}
-        entries = _judge(paper, tables, scale)
+        entries = [early.get(it.claim.id, it) for it in _judge(paper, tables, scale, until_decided)]
         varied: list[Varied] = []
         if sensitivity:
             from ..judge.sensitivity import examine
@@ -215,6 +233,7 @@ def reproduce(
             time.perf_counter() - started,
             jobs or default_jobs(),
             list(store.warnings),
+            until_decided,
             varied,
         )
         from ..show.report import render
@@ -227,6 +246,23 @@ def reproduce(
     finally:
         if own:
             store.close()
+
+
+def _is_open(experiment: Experiment, paper: Paper, found: Mapping[str, Examined], early: Mapping[str, Entry]) -> bool:
+    """Whether an undecided claim needs more seeds of the experiment."""
+    table = found[experiment.id].table
+    if len({run.seed for run in table.runs}) == len(list(experiment.seeds("paper"))):
+        return False
+    return any(
+        experiment.id in claim.experiments and claim.id not in early and found.keys() >= set(claim.experiments)
+        for claim in paper.claims
+    )
+
+
+def _finish(found: Examined, out: Path) -> None:
+    """Draw the figure and the view."""
+    _draw(found, out)
+    _view(found, out)
 
 
 def _said(number: int, of: int, found: Examined) -> str:
@@ -286,24 +322,31 @@ def _view(found: Examined, out: Path) -> None:
     found.view, found.viewed = target, ", ".join([*labels, f"seed {run.seed}"])
 
 
-def _judge(paper: Paper, tables: Mapping[str, Table], scale: Scale) -> list[Entry]:
+def _judge(paper: Paper, tables: Mapping[str, Table], scale: Scale, until_decided: bool = False) -> list[Entry]:
     examined = [e for e in paper.experiments if e.id in tables]
     shortened = {e.id for e in examined if e.shortened and scale == "quick"}
-    fewer = {e.id for e in examined if e.fewer(scale)}
+    seeds = {e.id: (len({run.seed for run in tables[e.id].runs}), len(list(e.seeds("paper")))) for e in examined}
+    fewer = {name for name, (there, of) in seeds.items() if there < of}
     bistable = _bistable(paper) if fewer else {}
-    return [
-        claims.judge_claim(
+
+    def judged(claim: claims.Claim) -> Entry:
+        few = not fewer.isdisjoint(claim.experiments)
+        early = None
+        if few and until_decided:
+            runs, of = max((seeds[name] for name in claim.experiments), key=lambda it: it[1])
+            early = claims.Early(runs, of, sum(look < of for look in LOOKS))
+        return claims.judge_claim(
             claim,
             tables,
             scale=scale,
             paper_runs=paper.runs,
             shortened=not shortened.isdisjoint(claim.experiments),
-            fewer=not fewer.isdisjoint(claim.experiments),
+            fewer=few,
+            early=early,
             bistable=bistable.get(claim.id, ()),
         )
-        for claim in paper.claims
-        if all(name in tables for name in claim.experiments)
-    ]
+
+    return [judged(claim) for claim in paper.claims if all(name in tables for name in claim.experiments)]
 
 
 def _bistable(paper: Paper) -> dict[str, frozenset[str]]:
