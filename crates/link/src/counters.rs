@@ -163,8 +163,6 @@ pub struct SideCounters {
     pub all_dropped: u64,
     /// Handed over at the far end in the whole run.
     pub all_delivered: u64,
-    /// Of those, how many later than the end of the run: a folded hop is booked when it begins.
-    pub ahead: u64,
 }
 
 impl SideCounters {
@@ -181,7 +179,6 @@ impl SideCounters {
             all_offered: 0,
             all_dropped: 0,
             all_delivered: 0,
-            ahead: 0,
         }
     }
 

@@ -125,15 +125,21 @@ impl Wire {
 
     /// Carries a packet that is accepted at `now`, where the transmitter is free at `free`. Returns its arrival at the far end.
     #[inline(always)]
-    fn carry(&mut self, packet: &Packet, free: Time, now: Time, mut account: Account) -> Time {
+    fn carry(&mut self, packet: &Packet, free: Time, now: Time, account: Account) -> Time {
         let times = self.transmit(packet.size, self.ready(free, now));
+        self.count(packet, now, times, account);
+        times.ended + self.delay
+    }
+
+    /// Counts a transmission of a packet that was accepted at `now`.
+    #[inline(always)]
+    fn count(&mut self, packet: &Packet, now: Time, times: Times, mut account: Account) {
         if now > account.window.from && times.ended <= account.window.to {
             self.count_whole(packet.class, now, times, account.side);
         } else {
             account.count(packet.class, now, |counters| &mut counters.other_arrived);
             self.count_clipped(packet.class, now, times, account);
         }
-        times.ended + self.delay
     }
 
     /// Counts a transmission of a packet that was accepted at `accepted`, all of it inside the window: nearly every one.
@@ -181,6 +187,8 @@ impl Wire {
 /// How a link queues.
 #[derive(Debug)]
 pub enum Queue {
+    /// No transmitter, only a delay: packets may be offered in any order.
+    Delay,
     /// FIFO that never drops: no state.
     Open,
     /// FIFO whose rule decides on arrival: the instants of service are known at once.
@@ -201,6 +209,7 @@ pub struct Link {
 impl Link {
     /// A link at rest.
     pub fn new(rate: Option<Rate>, delay: Duration, queue: Queue) -> Link {
+        let queue = if rate.is_none() && matches!(queue, Queue::Open) { Queue::Delay } else { queue };
         let byte_time = rate.map_or(Fine::default(), Rate::byte_time);
         let counters = PortCounters::default();
         Link { wire: Wire { free_at: Fine::default(), byte_time, delay, counters }, queue }
@@ -222,7 +231,7 @@ impl Link {
         let wire = &mut self.wire;
         let free = wire.free_at.ceil();
         match &mut self.queue {
-            Queue::Open => {}
+            Queue::Delay | Queue::Open => {}
             Queue::Fifo(q) => {
                 let verdict = q.ask(packet, free, now, account.window);
                 if verdict == Verdict::Accept && !watched {
@@ -251,6 +260,12 @@ impl Link {
     #[inline(always)]
     pub fn pass(&mut self, packet: &Packet, now: Time, account: Account) -> Option<Time> {
         let fifo = match &mut self.queue {
+            Queue::Delay => {
+                account.side.all_offered += 1;
+                self.wire.counters.arrived_bytes += u64::from(packet.size);
+                self.wire.count(packet, now, Times { began: now, ended: now }, account);
+                return Some(now + self.wire.delay);
+            }
             Queue::Open => None,
             Queue::Fifo(q) if q.plain => Some(q),
             _ => return None,
@@ -310,7 +325,7 @@ impl Link {
     /// An observable of the queue at `now`, by which all due decisions must have been made.
     pub fn observe(&mut self, node: Option<u32>, name: &str, now: Time, window: &Window) -> Option<f64> {
         match &mut self.queue {
-            Queue::Open => None,
+            Queue::Delay | Queue::Open => None,
             Queue::Fifo(q) => {
                 q.advance(now, self.wire.free_at.ceil(), window);
                 q.gate.observe(name)
@@ -332,7 +347,7 @@ impl Link {
     /// Closes the integrals at the end of the window, by which all due decisions must have been made.
     pub fn finish(&mut self, window: &Window) {
         match &mut self.queue {
-            Queue::Open => {}
+            Queue::Delay | Queue::Open => {}
             Queue::Fifo(q) => q.finish(window),
             Queue::Scheduled(q) => q.finish(&mut self.wire, window),
         }
@@ -349,7 +364,7 @@ impl Link {
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> u64 {
         match &self.queue {
-            Queue::Open => 0,
+            Queue::Delay | Queue::Open => 0,
             Queue::Fifo(q) => size_of::<Fifo>() as u64 + q.heap_bytes(),
             Queue::Scheduled(q) => size_of::<Scheduled>() as u64 + q.heap_bytes(),
         }
@@ -378,7 +393,7 @@ impl Link {
     /// Whether packets leave in the order in which they came, at instants known on their arrival.
     pub fn keeps_order(&self) -> bool {
         match &self.queue {
-            Queue::Open => true,
+            Queue::Delay | Queue::Open => true,
             Queue::Fifo(q) => q.impairments.jitter.as_ref().is_none_or(|jitter| jitter.last.is_some()),
             Queue::Scheduled(_) => false,
         }
@@ -387,7 +402,7 @@ impl Link {
     /// Whether packets have different delays.
     pub fn varies(&self) -> bool {
         match &self.queue {
-            Queue::Open => false,
+            Queue::Delay | Queue::Open => false,
             Queue::Fifo(q) => q.impairments.varies(),
             Queue::Scheduled(q) => q.varies,
         }
@@ -396,7 +411,7 @@ impl Link {
     /// Time spent at each queue length, if it is recorded.
     pub fn lengths(&self) -> Option<&Lengths> {
         match &self.queue {
-            Queue::Open => None,
+            Queue::Delay | Queue::Open => None,
             Queue::Fifo(q) => q.lengths.as_ref(),
             Queue::Scheduled(q) => q.lengths.as_ref(),
         }

@@ -25,9 +25,8 @@ use crate::transfers::Transfers;
 /// An entry of a route: what a packet meets there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hop {
-    /// A port of a link. `folded`: the next port receives packets from this one only, in the order in which
-    /// this one accepts them. Its work is done immediately, with the instant at which the packet will reach
-    /// it, and needs no event.
+    /// A port of a link. `folded`: the next hop serves a packet when this one accepts it, with the instant of its arrival there,
+    /// and needs no event ([`crate::build::fold`]).
     Port { index: u32, folded: bool },
     /// A stage, crossed in this direction.
     Stage { index: u32, way: Way },

@@ -66,7 +66,7 @@ impl Builder<'_, '_> {
                         if per_flow || number == 0 {
                             route = net.routes.len() as u32;
                             let owner = Place { group: g, user, flow: number };
-                            net.routes.extend(self.route(group, owner, places, &net.ports));
+                            net.routes.extend(self.route(group, owner, places));
                             self.settle_stages(net, group, owner, places);
                         }
                         let place = Place { group: g, user, flow: number };
@@ -79,7 +79,7 @@ impl Builder<'_, '_> {
                 for (t, _) in group.traffic.iter().enumerate().filter(|(_, traffic)| traffic.opens()) {
                     let place = Place { group: g, user, flow: number };
                     let route = net.routes.len() as u32;
-                    net.routes.extend(self.route(group, place, places, &net.ports));
+                    net.routes.extend(self.route(group, place, places));
                     self.settle_stages(net, group, place, places);
                     let profile = profiles.get(t).copied().unwrap_or_default();
                     openers.push(self.add_application(net, group, t, place, (route, host, profile)));
@@ -90,6 +90,7 @@ impl Builder<'_, '_> {
         let hashes = !openers.is_empty() && scenario.links.iter().any(hashes_flows);
         net.slots = Slots::new(openers, net.flows.len(), numbers, hashes);
         net.arrivals = self.arrivals(&net.applications);
+        self.fold(net);
         Some(())
     }
 

@@ -4,6 +4,7 @@ mod applications;
 mod copies;
 mod exposure;
 mod flows;
+pub mod fold;
 mod probes;
 mod queues;
 mod routes;

@@ -1,26 +1,19 @@
-//! Routes: which ports and stages a flow's packets meet, there and back, and where work may be done early.
+//! Routes: which ports and stages a flow's packets meet, there and back.
 
 use std::ops::Range;
 
+use evenflow_base::End;
 use evenflow_base::schema::Way;
-use evenflow_base::{Duration, End, Fine, Time};
-use evenflow_link::Queue;
-use evenflow_scenario::model::{Component, Group, Hop as PathHop, Per};
+use evenflow_scenario::model::{Component, Group, Hop as PathHop};
 use evenflow_stage::To;
 
 use super::Builder;
 use super::copies::{Place, Places};
 use crate::network::Hop;
-use crate::port::Port;
-
-/// Whether sending a packet, however small, takes a nanosecond or more.
-fn takes_time(port: &Port) -> bool {
-    port.link.wire.byte_time >= Fine::at(Time(1))
-}
 
 impl Builder<'_, '_> {
     /// The route of the flow at `place`: there, back, and the ways of packets that stages on it make.
-    pub(super) fn route(&self, group: &Group, place: Place, places: &Places, ports: &[Port]) -> Vec<Hop> {
+    pub(super) fn route(&self, group: &Group, place: Place, places: &Places) -> Vec<Hop> {
         let hops = group.path.len();
         let traced = self.is_traced(place.group);
         let tap = |tap: Hop| traced.then_some(tap);
@@ -29,9 +22,7 @@ impl Builder<'_, '_> {
         route.extend(tap(Hop::TapReceive));
         route.push(Hop::End(End::Server));
         route.extend(tap(Hop::TapSend));
-        let back = route.len();
         route.extend(self.way(group, place, places, 0..hops, Way::Backward));
-        self.fold(group, &mut route[back..], ports);
         route.extend(tap(Hop::TapReceive));
         route.extend([Hop::End(End::Client), Hop::Discard]);
         for stage in 0..hops {
@@ -135,62 +126,5 @@ impl Builder<'_, '_> {
     fn stage_at(&self, stage: usize, place: Place, places: &Places) -> u32 {
         let copy = places.stages[stage].of(self.scenario.stages[stage].per, place, self.flows[place.group]);
         (places.first_stage[stage] + copy) as u32
-    }
-
-    /// Marks ports on the reverse route whose only input is the port before.
-    fn fold(&self, group: &Group, back: &mut [Hop], ports: &[Port]) {
-        // A packet sent by a stage could enter the last reverse link alone.
-        let sends = |hop: &PathHop| match hop.component {
-            Component::Link(_) => false,
-            Component::Stage(i) => self.scenario.stages[i].spec.mechanism.traits.sends,
-        };
-        if group.path.iter().any(sends) || !self.last_is_private(group) {
-            return;
-        }
-        // A stage between the two ports, or behind them, has its events.
-        if let [.., Hop::Port { index: before, folded }, Hop::Port { index: last, .. }] = back {
-            let (from, to) = (&ports[*before as usize], &ports[*last as usize]);
-            // Packets of one instant would be taken in the order of their flows if each waited for its time.
-            let spaced = takes_time(from) && !from.link.varies();
-            let no_ties = spaced || to.link.wire.byte_time == Fine::default();
-            let open = matches!(to.link.queue, Queue::Open);
-            *folded = from.link.keeps_order() && open && no_ties && self.may_fold(from) && self.may_fold(to);
-        }
-    }
-
-    /// Whether the last link on a user's reverse path has only one input, a copy of one link.
-    pub(super) fn last_is_private(&self, group: &Group) -> bool {
-        let mut links = group.path.iter().filter_map(|hop| match hop.component {
-            Component::Link(i) => Some(i),
-            Component::Stage(_) => None,
-        });
-        let (Some(last), Some(before)) = (links.next(), links.next()) else { return false };
-        let per = |link: usize| self.scenario.links[link].per;
-        per(last) == Per::User && per(before) != Per::Flow && before != last && links.all(|link| link != last)
-    }
-
-    /// Whether a port may process packets before their time: no probe reads it during the run, and packets
-    /// take time to the far end. Events at the far end at the same instant then do not depend on it.
-    fn may_fold(&self, port: &Port) -> bool {
-        let record = &self.scenario.record;
-        let watched = !(record.series.is_empty()
-            && record.histograms.is_empty()
-            && record.events.is_empty()
-            && record.trace.is_empty());
-        !watched
-            && !self.options.unfolded
-            && (takes_time(port) || (port.link.wire.delay > Duration::ZERO && !port.link.varies()))
-    }
-
-    /// Whether a group's first link may process packets at launch: it is FIFO, has no other input, and no
-    /// probe reads it before that time.
-    pub(super) fn folds(&self, group: &Group, first: Hop, ports: &[Port]) -> bool {
-        let Hop::Port { index, .. } = first else { return false };
-        let port = &ports[index as usize];
-        let private = match group.path.first().map(|hop| hop.component) {
-            Some(Component::Link(i)) => self.scenario.links[i].per == Per::User,
-            _ => false,
-        };
-        private && port.link.decides_on_arrival() && self.may_fold(port)
     }
 }

@@ -18,7 +18,7 @@ use super::{Engine, SEND_AT_ONCE, Wake};
 use crate::events::{Key, Rank, key};
 use crate::faults::Invariant;
 use crate::hosting::NONE;
-use crate::network::{Endpoint, Flow, Hop};
+use crate::network::{Endpoint, Flow};
 use crate::probe::{Closed, How, Opened};
 use crate::tcp::Tcp;
 use crate::wakeups::Wakeup;
@@ -382,29 +382,18 @@ impl Engine<'_> {
     /// processing, or backwards.
     #[inline(always)]
     fn launch(&mut self, packet: &mut Packet, info: &Flow, now: Time) {
+        let mut at = now;
         if packet.is_backward() {
             packet.hop = info.back;
         } else if let Some(left) = self.net.hosts[info.host as usize].process(packet, now) {
-            return self.leave_host(packet, info, left);
-        }
-        self.carry(packet, info, now);
-    }
-
-    /// A packet leaves its host along the path at `left`.
-    #[inline(always)]
-    fn leave_host(&mut self, packet: &mut Packet, info: &Flow, left: Time) {
-        if info.folded
-            && let Hop::Port { index, .. } = self.net.routes[info.route as usize]
-        {
-            packet.hop = 1;
-            if let Some((lane, arrival)) = self.cross(index, packet, left) {
-                self.fly(lane, key(arrival, Rank::Arrival, lane, info.tie), packet);
+            if !info.folded {
+                // A host keeps the order in which it is handed packets, whatever their flows.
+                let lane = self.net.sides.len() as u32;
+                return self.fly(lane, key(left, Rank::Arrival, lane, info.host), packet);
             }
-            return;
+            at = left;
         }
-        // A host keeps the order in which it is handed packets, whatever their flows.
-        let lane = self.net.sides.len() as u32;
-        self.fly(lane, key(left, Rank::Arrival, lane, info.host), packet);
+        self.carry(packet, info, at);
     }
 
     /// A packet reaches an end of its flow.

@@ -155,7 +155,6 @@ impl Engine<'_> {
         let port = &mut self.net.ports[index as usize];
         let side = &mut self.net.sides[port.side as usize];
         side.all_delivered -= 1;
-        side.ahead -= u64::from(now > self.net.window.to);
         let account = Account { side, window: &self.net.window };
         port.link.wire.count_drop(packet.class, Reason::Loss, now, account);
         self.drop_at_port(index, packet, Reason::Loss, 0, now);

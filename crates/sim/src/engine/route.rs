@@ -66,14 +66,10 @@ impl Engine<'_> {
                 }
             };
             let Some((lane, arrival)) = self.cross(index, packet, now) else { return };
-            if !folded {
+            if !folded || arrival > self.net.window.to {
                 return self.fly(lane, key(arrival, Rank::Arrival, lane, info.tie), packet);
             }
-            let side = &mut self.net.sides[lane as usize];
-            side.all_delivered += 1;
-            if arrival > self.net.window.to {
-                side.ahead += 1;
-            }
+            self.net.sides[lane as usize].all_delivered += 1;
             now = arrival;
         }
     }
