@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -177,35 +178,9 @@ def reproduce(
     prepare(out)  # before the first run, not after the last
     own = store is None
     store = store or Store()
-    found: dict[str, Examined] = {}
-    early: dict[str, Entry] = {}
-    longest = max(len(list(e.seeds(scale))) for e in chosen)
-    rounds = [n for n in LOOKS if n < longest] if until_decided else []
+    run = partial(run_study, store=store, jobs=jobs, executor=executor, progress=progress)
     try:
-        for most in (*rounds, longest):
-            wanted = [e for e in chosen if e.id not in found or _is_open(e, paper, found, early)]
-            for number, experiment in enumerate(wanted, 1):
-                table = run_study(
-                    experiment.study(scale, most),
-                    store=store,
-                    jobs=jobs,
-                    executor=executor,
-                    progress=progress,
-                    what=f"{number}/{len(wanted)} {experiment.id}",
-                )
-                table.left_out = tuple(experiment.left_out(scale))
-                found[experiment.id] = Examined(experiment, table)
-                if not rounds:
-                    _finish(found[experiment.id], out)
-                say(_said(number, len(wanted), found[experiment.id]))
-            if most < longest:
-                tables = {name: it.table for name, it in found.items()}
-                judged = _judge(paper, tables, scale, until_decided)
-                early |= {it.claim.id: it for it in judged if it.decided and it.claim.id not in early}
-                say(f"{len(early)} of {counted(len(judged), 'claim')} decided with up to {counted(most, 'seed')}.")
-        examined = list(found.values())
-        for it in examined if rounds else ():
-            _finish(it, out)
+        examined, early = _run(paper, chosen, scale, until_decided, run, out, say)
         tables = {e.experiment.id: e.table for e in examined}
         entries = [early.get(it.claim.id, it) for it in _judge(paper, tables, scale, until_decided)]
         varied: list[Varied] = []
@@ -246,6 +221,38 @@ def reproduce(
     finally:
         if own:
             store.close()
+
+
+def _run(
+    paper: Paper,
+    chosen: Sequence[Experiment],
+    scale: Scale,
+    until_decided: bool,
+    run: Callable[..., Table],
+    out: Path,
+    say: Callable[[str], None],
+) -> tuple[list[Examined], dict[str, Entry]]:
+    """The experiments after their runs, and early verdicts by claim."""
+    found: dict[str, Examined] = {}
+    early: dict[str, Entry] = {}
+    longest = max(len(list(e.seeds(scale))) for e in chosen)
+    rounds = [n for n in LOOKS if n < longest] if until_decided else []
+    for most in (*rounds, longest):
+        wanted = [e for e in chosen if e.id not in found or _is_open(e, paper, found, early)]
+        for number, experiment in enumerate(wanted, 1):
+            table = run(experiment.study(scale, most), what=f"{number}/{len(wanted)} {experiment.id}")
+            table.left_out = tuple(experiment.left_out(scale))
+            found[experiment.id] = Examined(experiment, table)
+            if not rounds:
+                _finish(found[experiment.id], out)
+            say(_said(number, len(wanted), found[experiment.id]))
+        if most < longest:
+            judged = _judge(paper, {name: it.table for name, it in found.items()}, scale, until_decided)
+            early |= {it.claim.id: it for it in judged if it.decided and it.claim.id not in early}
+            say(f"{len(early)} of {counted(len(judged), 'claim')} decided with up to {counted(most, 'seed')}.")
+    for it in found.values() if rounds else ():
+        _finish(it, out)
+    return list(found.values()), early
 
 
 def _is_open(experiment: Experiment, paper: Paper, found: Mapping[str, Examined], early: Mapping[str, Entry]) -> bool:
