@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from numbers import Integral
 from typing import Any
 
@@ -354,9 +355,15 @@ def _says(section: Table, names: Sequence[str], key: str) -> bool:
     return any(not isinstance(it, Mapping) or key in it or "kind" in it or not key for it in given)
 
 
+@cache
+def _sections() -> list[str]:
+    """The sections of a scenario, read once: the schema is long."""
+    return [*json.loads(_core.json_schema())["properties"]]
+
+
 def _unknown(more: Table) -> list[tuple[str, str]]:
     """Names that are neither an argument nor a section of a scenario."""
-    sections = [*json.loads(_core.json_schema())["properties"]]
+    sections = _sections()
     own = [name for name in inspect.signature(lte).parameters if name != "more"]
     found = []
     for name in more.keys() - {*sections}:
