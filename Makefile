@@ -11,6 +11,8 @@ RUST_VERSION := $(shell sed -n 's/^rust-version *= *"\(.*\)"/\1/p' Cargo.toml)
 WITH_CARGO := PATH="$(dir $(CARGO)):$$PATH" PYO3_PYTHON="$(CURDIR)/$(VENV)/bin/python" cargo
 # By file: `cargo fmt` does not find modules that a macro declares.
 RUSTFMT := PATH="$(dir $(CARGO)):$$PATH" rustfmt --edition $(shell sed -n 's/^edition *= *"\(.*\)"/\1/p' Cargo.toml)
+# Tests start many processes, and each would compile the whole package.
+unexport PYTHONDONTWRITEBYTECODE
 MATURIN_FLAGS ?=
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 

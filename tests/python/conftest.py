@@ -20,6 +20,7 @@ from evenflow import papers
 from evenflow.mechanism import schema
 from evenflow.paper import Paper
 from evenflow.run import engine, store
+from evenflow.show import report
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 HERE = Path(__file__).resolve().parent
@@ -86,6 +87,13 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("EVENFLOW_STORE", raising=False)
     monkeypatch.delenv("EVENFLOW_DEBUG", raising=False)
     return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def undrawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A study writes no figures, which take most of its time, unless its test has the mark `figures`."""
+    if request.node.get_closest_marker("figures") is None:
+        monkeypatch.setattr(report, "study_figures", lambda *_: report.StudyFigures([], []))
 
 
 @pytest.fixture

@@ -101,7 +101,7 @@ def test_an_attack_is_ten_fair_shares_each() -> None:
 )
 def test_a_figure_is_drawn_and_has_its_numbers(experiment: str) -> None:
     found = next(e for e in written.build(replace(Options(), duration=120.0)) if e.id == f"reecn_lte-{experiment}")
-    points = [Point(p.labels, p.scenario.set("duration", "30 s")) for p in found.points("quick")]
+    points = [Point(p.labels, p.scenario.set("duration", "8 s")) for p in found.points("quick")]
     table = run_study(Study(points, [1]), store=None, jobs=1)
     assert found.figure is not None
     with style():
@@ -129,6 +129,12 @@ def test_drawings_say_what_the_scenarios_have() -> None:
     drawn = PAPER.experiment("fig02").figure
     assert drawn is not None
     assert [panel.title for panel in drawn(Table([])).panels] == ["end to end", "inside the network"]
+    # what a node does is written below it, line by line
+    assert [(it.words, it.y) for it in diagram.network("inside the network").boxes if it.x == 0] == [
+        ("PDN-GW", 0),
+        ("declares", -0.5),
+        ("policer", -1),
+    ]
 
 
 def test_drawings_cost_no_runs() -> None:
