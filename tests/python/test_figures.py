@@ -317,6 +317,11 @@ def test_labels_that_move_in_step_make_no_lines_of_single_points() -> None:
     assert [len(line.x) for line in panel.lines] == [2]
 
 
+def test_a_run_alone_has_its_seed_or_0() -> None:
+    records = [Record('{"seed": 7}', "h"), Record("{}", "h")]
+    assert [run.seed for made in records for run in pictures._alone(made)] == [7, 0]
+
+
 def test_the_numbers_of_a_figure(table: Table) -> None:
     chosen = pictures.Choice(metric=("heavy.throughput_bps",), x="flows", by=("scheme", "delay"))
     frame = pictures.of_table(table, chosen).frame()

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import evenflow as ef
@@ -15,7 +16,7 @@ import pytest
 from conftest import Cli
 from evenflow.errors import EvenflowError, ScenarioError, UsageError
 from evenflow.theory import curves, markers
-from evenflow.theory.equilibrium import Equilibrium, equilibrium
+from evenflow.theory.equilibrium import Equilibrium, _Dual, equilibrium
 from evenflow.theory.markers import ConstantProbability, LoadBased, Rem
 from evenflow.theory.model import Control, Fluid, Link, Route, fluid, mean_of
 from evenflow_papers.wtp import network as wtp
@@ -65,6 +66,17 @@ def test_two_links_and_three_classes_by_hand() -> None:
     found = equilibrium(Fluid(routes, links))
     assert [found.links[n].price for n in "ab"] == pytest.approx([0.04, 0.08], rel=1e-8)
     assert [rate(found, n) for n in ("one", "two", "both")] == pytest.approx([125, 125, 250 / 3], rel=1e-8)
+
+
+def test_a_root_that_is_worse_for_one_price_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    links, routes = [link(n, LoadBased(0.6, 1.0)) for n in "ab"], [route("one", "a", 0.2), route("two", "b", 0.1)]
+    problem = _Dual(links, routes, {}, corrected=False)
+    best = problem.minimise(0.5 * problem.top).prices
+    near = 1.01 * best
+    monkeypatch.setattr(optimize, "root", lambda *_, **__: SimpleNamespace(x=np.log(best * [1, 1.15])))
+    assert problem._polish(near).tolist() == near.tolist()
+    monkeypatch.setattr(optimize, "root", lambda *_, **__: SimpleNamespace(x=np.log(best)))
+    assert problem._polish(near) == pytest.approx(best)
 
 
 def test_the_primal_problem_has_the_same_solution() -> None:

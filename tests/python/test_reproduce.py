@@ -307,6 +307,9 @@ class TestReport:
         for name in ("all", "fails", "undecided", "holds", "differs"):
             assert f"#{name}:focus-visible ~ .filters [for={name}]" in html
 
+    def test_the_filter_counts_the_claims_that_two_criteria_judge_differently(self, html: str) -> None:
+        assert '<label for="differs">strict and lenient differ 1</label>' in html
+
     def test_text_is_escaped(self, html: str) -> None:
         assert "Statement of holds &lt;with&gt; &amp; signs." in html
 

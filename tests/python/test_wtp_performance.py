@@ -225,6 +225,14 @@ def test_multcp_s_reaction_does_not_depend_on_the_options(reaction: str, kind: s
         assert net.multcp(o, reaction)["ecn"] == kind
 
 
+def test_rows_of_table_2_give_the_figure_its_height() -> None:
+    drawn = experiments(USUAL)[0].figure
+    assert drawn is not None
+    picture = drawn(flat(**PAPER_TABLE))
+    assert picture.size is not None
+    assert picture.size[1] == 0
+
+
 # --- Fig. 11 --------------------------------------------------------------------------------------------------------
 
 
