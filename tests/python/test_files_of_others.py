@@ -236,6 +236,7 @@ def test_a_head_that_is_nested_deep(cli: Cli, folder: Path) -> None:
         assert "study.json is damaged" in said
 
 
+@pytest.mark.slow("opens a folder for each of many mutants")
 def test_mutants_of_a_studys_head(cli: Cli, folder: Path) -> None:
     head = folder / "st" / "study.json"
     plain = json.loads(head.read_text())
@@ -253,6 +254,7 @@ def test_a_study_without_runs_is_refused(cli: Cli, folder: Path) -> None:
     assert "records.parquet is missing or was changed" in said
 
 
+@pytest.mark.slow("opens a folder for each of many mutants")
 def test_mutants_of_records(cli: Cli, folder: Path) -> None:
     records = folder / "st" / "records.parquet"
     frame = pl.read_parquet(records)
@@ -273,6 +275,7 @@ def test_a_changed_record_of_a_run(cli: Cli, folder: Path, text: str) -> None:
     assert "record.json is damaged" in said or "record.json has no digests" in said
 
 
+@pytest.mark.slow("opens a folder for each of many mutants")
 def test_mutants_of_a_runs_record(cli: Cli, folder: Path) -> None:
     record = folder / "ru" / "record.json"
     plain = json.loads(record.read_text())
@@ -299,6 +302,7 @@ def test_changed_series_of_a_run(cli: Cli, folder: Path) -> None:
 # --- names
 
 
+@pytest.mark.figures
 def test_no_control_character_is_written(cli: Cli, work: Path) -> None:
     evil = json.dumps("x\x1b[31m\x00\x9b")
     text = SMALL.replace('"Two users at one link"', evil)

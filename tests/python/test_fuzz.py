@@ -9,7 +9,7 @@ import resource
 import shutil
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +39,20 @@ def _marked(path: Path) -> Any:
     return pytest.param(path, marks=marks, id=path.stem)
 
 
+@pytest.fixture(scope="module")
+def workers() -> Iterator[list[Any]]:
+    """The worker of the first test, which serves all."""
+    made: list[Any] = []
+    yield made
+    for worker in made:
+        worker.close()
+
+
 @pytest.mark.parametrize("path", [_marked(path) for path in FILES])
-def test_what_was_found_stays_mended(fuzz: Any, path: Path) -> None:
-    run = fuzz.Worker()
-    found = run.raw(path.read_bytes().decode("utf-8", "surrogateescape"))
-    run.close()
+def test_what_was_found_stays_mended(fuzz: Any, workers: list[Any], path: Path) -> None:
+    if not workers:
+        workers.append(fuzz.Worker())
+    found = workers[0].raw(path.read_bytes().decode("utf-8", "surrogateescape"))
     assert not found.startswith("FAILED"), found
 
 

@@ -64,7 +64,7 @@ def test_a_closed_stream_is_not_taken_by_a_file(work: Path) -> None:
     assert "2 from the cache" in out
 
 
-@pytest.mark.slow("starts processes", only="study|papers")
+@pytest.mark.slow("starts processes", only="study|papers|check|list|claims")
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_a_reader_that_left(work: Path, arguments: tuple[str, ...]) -> None:
     (work / "small.toml").write_text(SMALL)
@@ -90,6 +90,7 @@ def test_a_reader_of_messages_that_left(work: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full: run it on Linux")
+@pytest.mark.slow("starts processes", only="claims|papers")
 @pytest.mark.parametrize("arguments", COMMANDS[-4:], ids=" ".join)
 def test_a_full_disk(work: Path, arguments: tuple[str, ...]) -> None:
     code, _, err = shell(work, "> /dev/full", *arguments)
@@ -109,6 +110,7 @@ def test_a_connection_of_ours_that_breaks_is_no_reader(cli: object, monkeypatch:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full: run it on Linux")
+@pytest.mark.slow("starts processes", only="-> /dev")
 @pytest.mark.parametrize("streams", ["2> /dev/full", "> /dev/full 2> /dev/full"])
 @pytest.mark.parametrize(
     ("arguments", "code"),

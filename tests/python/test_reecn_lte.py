@@ -92,6 +92,7 @@ def test_an_attack_is_ten_fair_shares_each() -> None:
     assert float(tree["groups"]["attack"]["traffic"]["rate"].split()[0]) == pytest.approx(10 * 50 / 110)
 
 
+@pytest.mark.slow("draws figures of short runs", only="fig(08|1[136])")
 @pytest.mark.parametrize(
     "experiment",
     [

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from types import ModuleType
+from typing import ClassVar
 
 import pytest
 from conftest import FAKE, Cli, announce
@@ -273,10 +274,15 @@ class Page(HTMLParser):
 
 @pytest.mark.usefixtures("tiny")
 class TestReport:
+    pages: ClassVar[list[str]] = []
+    """The page, written once for all tests."""
+
     @pytest.fixture
     def html(self, cli: Cli) -> str:
-        reproduce(cli)
-        return Path("out/tiny/report.html").read_text()
+        if not self.pages:
+            reproduce(cli)
+            self.pages.append(Path("out/tiny/report.html").read_text())
+        return self.pages[0]
 
     def test_is_one_self_contained_well_formed_page(self, html: str) -> None:
         page = Page()

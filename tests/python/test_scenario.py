@@ -207,6 +207,7 @@ def test_series_of_the_real_engine(small: Path) -> None:
     assert record.frame.height == frame.height
 
 
+@pytest.mark.slow("simulates a million users")
 def test_users_without_number(cli: Cli, small: Path) -> None:
     small.write_text(SMALL.replace("users = 2", "users = 1_000_000"))
     done = cli("run", small, "--set", "duration=20 ms", "--set", "warmup=0 s")

@@ -11,6 +11,7 @@ import sys
 import threading
 import tomllib
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -214,6 +215,7 @@ HOSTILE = "\x1b[31mred\x07 \x9b2J \u202egnp"
 
 
 @pytest.mark.slow("draws all figures of a study")
+@pytest.mark.figures
 def test_control_characters_of_titles_and_labels_do_nothing(cli: Cli, work: Path) -> None:
     name = json.dumps(HOSTILE)
     text = SMALL.replace('title = "Two users at one link"', f"title = {name}")
@@ -330,7 +332,7 @@ def test_which_texts_are_formulas() -> None:
     assert frame["t"].to_list()[6:10] == ["-5", "+5 ms", "-2e-3 Mbit/s", "a=b"]
 
 
-@pytest.mark.slow("draws all figures of a run", only="a\\$ and|frac")
+@pytest.mark.slow("draws figures for each text", only=r"^(?!.*\[\$x)")
 @pytest.mark.parametrize("name", [r"$\frac$", "$x", "$a$ and $b$", r"\$", "_^{", "%", "<b>", "&amp;"])
 def test_mathematics_in_labels_is_text(cli: Cli, work: Path, name: str) -> None:
     quoted = json.dumps(name)
@@ -349,6 +351,7 @@ def test_mathematics_in_labels_is_text(cli: Cli, work: Path, name: str) -> None:
 # --- files
 
 
+@pytest.mark.slow("draws a figure for each name", only=r"^(?!.*\[\.\.\.)")
 @pytest.mark.parametrize("name", ["...toml", "..toml", ".. .toml", "  .toml"])
 def test_a_file_of_dots_writes_below_out(cli: Cli, work: Path, name: str) -> None:
     place = work / "deep" / "er"
@@ -430,26 +433,30 @@ def test_plot_json(cli: Cli, small: Path, work: Path) -> None:
     assert {"kind", "files", "numbers"} == set(document)
 
 
-def completed(work: Path, *words: str) -> list[str]:
-    more = {
-        "_EVENFLOW_COMPLETE": "complete_bash",
-        "COMP_WORDS": " ".join(["evenflow", *words]),
-        "COMP_CWORD": str(len(words)),
-    }
-    done = subprocess.run(
-        [sys.executable, "-m", "evenflow"], cwd=work, env=environment(**more), capture_output=True, text=True
-    )
-    return done.stdout.split()  # bash completes a word at a time
+@pytest.fixture
+def completed(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """What a shell is offered for the last of these words."""
+
+    def completed(*words: str) -> list[str]:
+        capfd.readouterr()
+        with monkeypatch.context() as patch, pytest.raises(SystemExit):
+            patch.setenv("_EVENFLOW_COMPLETE", "complete_bash")
+            patch.setenv("COMP_WORDS", " ".join(["evenflow", *words]))
+            patch.setenv("COMP_CWORD", str(len(words)))
+            commands.invoke([])
+        return capfd.readouterr().out.split()  # bash completes a word at a time
+
+    return completed
 
 
-def test_a_shell_completes_metrics(cli: Cli, small: Path, work: Path) -> None:
-    names = completed(work, "plot", "small.toml", "--metric", "groups.heavy.thr")
+def test_a_shell_completes_metrics(cli: Cli, small: Path, work: Path, completed: Callable[..., list[str]]) -> None:
+    names = completed("plot", "small.toml", "--metric", "groups.heavy.thr")
     assert "groups.heavy.throughput_bps" in names
     assert all(name.startswith("groups.heavy.thr") for name in names)
-    assert "utilisation" in completed(work, "plot", "small.toml", "--metric", "util")
-    assert completed(work, "plot", "none.toml", "--metric", "util") == []
+    assert "utilisation" in completed("plot", "small.toml", "--metric", "util")
+    assert completed("plot", "none.toml", "--metric", "util") == []
     assert cli("study", small, "--replications", 2, "--out", "o").code == 0
-    assert "links.bottleneck.utilisation" in completed(work, "plot", "o", "--metric", "links.")
+    assert "links.bottleneck.utilisation" in completed("plot", "o", "--metric", "links.")
 
 
 MANY = 'duration = "20 ms"\nlinks.l = { rate = "10 Mbit/s", delay = "1 ms" }\n' + "".join(
@@ -540,6 +547,7 @@ def test_names_of_files_that_are_no_utf8(work: Path, monkeypatch: pytest.MonkeyP
     assert gone.err.startswith("evenflow: f\\xfff\\xff.toml: 1 error")
 
 
+@pytest.mark.slow("starts processes that draw", only="^(?!.*module)")
 @pytest.mark.parametrize("backend", ["nosuch", "module://nosuch", "qtagg"])
 def test_a_backend_that_matplotlib_does_not_know(work: Path, backend: str) -> None:
     """Figures go to files: what shows them on a screen is not asked for."""

@@ -252,7 +252,7 @@ def few(name: str) -> Table:
     return run_study(Study(points, [1, 2]), store=None)
 
 
-@pytest.mark.slow("draws figures", only="fig0[567]|x-topology")
+@pytest.mark.slow("draws figures", only="fig0[567]|x-")
 @pytest.mark.parametrize("name", ["fig05", "fig06", "fig07", "tab01", "x-table", "x-topology"])
 def test_figures_and_tables(name: str) -> None:
     experiment = EXPERIMENTS[name]
