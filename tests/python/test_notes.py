@@ -264,6 +264,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.slow("simulates an evening", only="video-evening")
 @pytest.mark.parametrize("path", sorted((ROOT / "examples" / "scenarios").glob("*.toml")), ids=lambda p: p.stem)
 def test_examples_raise_what_is_meant(path: Path) -> None:
     scenario = ef.load(path)

@@ -439,11 +439,12 @@ def completed(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 
     def completed(*words: str) -> list[str]:
         capfd.readouterr()
-        with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        with monkeypatch.context() as patch:
             patch.setenv("_EVENFLOW_COMPLETE", "complete_bash")
             patch.setenv("COMP_WORDS", " ".join(["evenflow", *words]))
             patch.setenv("COMP_CWORD", str(len(words)))
-            commands.invoke([])
+            with pytest.raises(SystemExit):
+                commands.invoke([])
         return capfd.readouterr().out.split()  # bash completes a word at a time
 
     return completed
