@@ -121,7 +121,6 @@ def test_run_json_is_one_document_with_everything_promised(cli: Cli, small: Path
     assert set(link.split()) <= set(doc["links"]["bottleneck"])
 
 
-@pytest.mark.slow("a study with all its figures")
 def test_run_repeats_a_replication_of_a_study(cli: Cli, small: Path) -> None:
     one = json.loads(cli("run", small, "--seed", 2, "--json").out)
     assert cli("study", small, "--replications", 3).code == 0
@@ -155,7 +154,6 @@ def test_set_may_create_keys_but_not_of_what_there_is_not(cli: Cli, small: Path)
     assert (quiet.code, quiet.err) == (0, "")
 
 
-@pytest.mark.slow("a study with all its figures")
 def test_set_pins_a_swept_path(cli: Cli, small: Path) -> None:
     small.write_text(SMALL + '\n[sweep]\nlinks.bottleneck.delay = ["5 ms", "50 ms"]\ngroups.light.users = [1, 2]\n')
     doc = json.loads(cli("study", small, "--json", "--replications", 2, "--set", "links.bottleneck.delay=20 ms").out)
@@ -165,7 +163,6 @@ def test_set_pins_a_swept_path(cli: Cli, small: Path) -> None:
     assert doc["points"][0]["n"] == 2
 
 
-@pytest.mark.slow("a study with all its figures")
 def test_jobs_change_nothing(cli: Cli, small: Path) -> None:
     small.write_text(SMALL + '\n[sweep]\nreplications = 4\nlinks.bottleneck.delay = ["5 ms", "20 ms"]\n')
     for jobs in (1, 4):
@@ -178,7 +175,6 @@ def test_jobs_change_nothing(cli: Cli, small: Path) -> None:
         assert Path("j1", name).read_bytes() == Path("j4", name).read_bytes()
 
 
-@pytest.mark.slow("a study with all its figures")
 def test_precision(cli: Cli, small: Path) -> None:
     done = cli("study", small, "--precision", "20 %", "--precision-of", "groups.heavy.throughput_bps", "--json")
     assert done.code == 0

@@ -21,6 +21,7 @@ def test_nothing_is_stale() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow("writes all generated files")
 def test_generated_files_are_marked() -> None:
     """A file that a tool writes whole has a header and is folded in reviews; a file with a generated part is not."""
     sys.path.insert(0, str(ROOT / "tools"))

@@ -20,7 +20,7 @@ from evenflow.record import Record
 from evenflow.run.scheduler import Scheduler
 from evenflow.scenario import Scenario
 from evenflow.store import Store, key_of
-from evenflow.study import BrokenRuns, Point, Precision, Progress, Study, Table, run_study
+from evenflow.study import BrokenRuns, Point, Precision, Progress, Run, Study, Table, run_study
 
 pytestmark = pytest.mark.usefixtures("fake")
 
@@ -121,6 +121,15 @@ def test_frames(table: Table) -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is not installed: .venv/bin/pip install pandas")
     assert isinstance(table.pandas(), pandas.DataFrame)
     assert table.pandas().shape == frame.shape
+
+
+def test_labels_of_one_kind_keep_it_in_a_frame() -> None:
+    def kept(*labels: Any) -> list[Any]:
+        runs = [Run(point, {"x": x}, 1, Record("{}", "h")) for point, x in enumerate(labels)]
+        return Table(runs).frame()["x"].to_list()
+
+    assert kept(1, 2.5) == [1.0, 2.5]
+    assert kept(1, "2.5 ms") == ["1", "2.5 ms"]
 
 
 def test_summary_is_mean_and_student_interval(table: Table) -> None:
@@ -271,7 +280,6 @@ class TestBroken:
             assert "an index was out of bounds" in again.err
         assert ef.open(work / "out/fake").points() == [point.labels for point in points]  # results of the rest
 
-    @pytest.mark.slow("a study with all its figures")
     def test_with_json_the_document_is_of_the_rest(self, cli: Cli, fake_file: Path) -> None:
         fake_file.write_text("panic = [3]\n" + FAKE)
         done = cli("study", fake_file, "--replications", 4, "--json")
@@ -431,7 +439,6 @@ def test_too_many_large_runs_at_once_names_the_jobs_that_fit(monkeypatch: pytest
         run_study(Study.from_scenario(scenario(first="memory = 4000\n")), jobs=4)
 
 
-@pytest.mark.slow("a study with all its figures")
 def test_exports(cli: Cli, fake_file: Path, work: Path) -> None:
     done = cli("study", fake_file, "--replications", 3)
     assert done.code == 0
