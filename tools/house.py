@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -80,19 +80,20 @@ def _is_method(user: Module, used: Module) -> bool:
     return (".".join(user), ".".join(used)) in METHODS
 
 
+def _statements(block: Sequence[ast.AST]) -> Iterator[ast.AST]:
+    """Statements at every depth, except those for type checkers. Expressions hold no import and are most of a tree."""
+    for node in block:
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            continue
+        yield node
+        for part in ("body", "handlers", "orelse", "finalbody", "cases"):
+            yield from _statements(getattr(node, part, []))
+
+
 def _imports(path: Path, root: Path = PACKAGE) -> Iterator[tuple[str, ...]]:
     """The modules of the package in `root` that a file of it imports, as parts of their names below the package."""
     package = path.relative_to(root).parts[:-1]
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for_types = {
-        id(below)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-        for below in ast.walk(node)
-    }
-    for node in ast.walk(tree):
-        if id(node) in for_types:
-            continue
+    for node in _statements(ast.parse(path.read_text(encoding="utf-8")).body):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 parts = tuple(alias.name.split("."))
