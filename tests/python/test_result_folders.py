@@ -137,6 +137,7 @@ class Ended(BaseException):
     """The end of the process."""
 
 
+@pytest.mark.slow("runs and draws for each instant", only="run")
 @pytest.mark.parametrize("kind", ["study", "run"])
 def test_an_end_at_any_instant_leaves_a_whole_folder_or_a_refused_one(
     folders: Path, kind: str, monkeypatch: pytest.MonkeyPatch
