@@ -47,7 +47,6 @@ def compared(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, l
     return code, capfd.readouterr().out.splitlines()
 
 
-@pytest.mark.slow("reproduces a paper")
 def test_equal_results(results: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert compared(capfd, "a", "b") == (0, ["5 claims, 2 figures, 12 runs compared: no differences."])
     assert compared(capfd, "a.json", "b") == (0, ["5 claims, no figures, no runs compared: no differences."])

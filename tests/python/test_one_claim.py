@@ -58,7 +58,6 @@ def test_an_axis_shows_everything_it_has_to() -> None:
 
 @pytest.mark.usefixtures("tiny")
 class TestCommand:
-    @pytest.mark.slow("reproduces a paper")
     def test_one_claim_whole(self, cli: Cli) -> None:
         cli("reproduce", "tiny", "--json")
         done = cli("claims", "tiny", "--claim", "fails")

@@ -141,7 +141,6 @@ class TestReproduce:
         shown = cli("claims", "tiny").out
         assert shown.index("tiny-fails") < shown.index("tiny-holds") < shown.index("tiny-open")
 
-    @pytest.mark.slow("reproduces a paper twice")
     def test_again_costs_nothing_and_says_the_same(self, cli: Cli, fake: ModuleType) -> None:
         first = reproduce(cli)
         ran = len(fake.calls)
@@ -149,7 +148,6 @@ class TestReproduce:
         assert len(fake.calls) == ran
         assert first["claims"] == again["claims"]
 
-    @pytest.mark.slow("reproduces a paper at full scale")
     def test_paper_scale_decides_by_the_mean(self, cli: Cli) -> None:
         rows = {row["id"]: row for row in reproduce(cli, "--scale", "paper")["claims"]}  # type: ignore[attr-defined]
         assert rows["tiny-open"]["verdict"] in ("holds", "fails")
@@ -183,7 +181,6 @@ class TestReproduce:
         assert doc["complete"] is False
         assert "Only some" in Path("out/tiny/report.html").read_text()
 
-    @pytest.mark.slow("reproduces a paper for each code")
     def test_strict_exit_codes(self, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
         import dataclasses
 
