@@ -46,7 +46,6 @@ def whole(cli: Cli) -> dict[str, object]:
 
 @pytest.mark.usefixtures("tiny")
 class TestCarry:
-    @pytest.mark.slow("runs a whole paper at short durations")
     def test_equal_runs_stand(self, cli: Cli, fake: ModuleType) -> None:
         maker = fake.ENGINE_ID
         before = whole(cli)
@@ -76,7 +75,6 @@ class TestCarry:
         whole(cli)
         assert len(fake.calls) == ran
 
-    @pytest.mark.slow("reproduces a paper")
     def test_one_difference_and_nothing_is_carried(
         self, cli: Cli, fake: ModuleType, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -100,7 +98,6 @@ class TestCarry:
         whole(cli)
         assert len(fake.calls) == ran + len(set(fake.calls)), "every run is made again, once"
 
-    @pytest.mark.slow("reproduces a paper")
     def test_what_is_made_again_is_not_carried(
         self, cli: Cli, fake: ModuleType, monkeypatch: pytest.MonkeyPatch
     ) -> None:
