@@ -105,7 +105,7 @@ def test_run_json_is_one_document_with_everything_promised(cli: Cli, small: Path
     done = cli("run", small, "--seed", 3, "--json")
     assert (done.code, done.err) == (0, "")
     doc = json.loads(done.out)
-    top = "scenario_hash record_hash seed engine window_s events packet_hops wall_s cpu_s groups stages links"
+    top = "scenario_hash record_hash seed engine window_s events folded packet_hops wall_s cpu_s groups stages links"
     assert set(top.split()) <= set(doc)
     assert doc["seed"] == 3
     assert doc["window_s"] == [1.0, 4.0]

@@ -64,7 +64,7 @@ def test_every_data_packet_arrives_or_is_dropped_or_is_under_way() -> None:
 
 def test_no_number_changes() -> None:
     plain, traced = scenario().run(seed=3), scenario(trace=["groups.a"]).run(seed=3)
-    own = {"scenario_hash", "record_hash", "wall_s", "cpu_s", "events"}
+    own = {"scenario_hash", "record_hash", "folded", "wall_s", "cpu_s", "events"}
     assert {k: v for k, v in plain.json.items() if k not in own} == {
         k: v for k, v in traced.json.items() if k not in own
     }

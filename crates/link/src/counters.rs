@@ -163,6 +163,8 @@ pub struct SideCounters {
     pub all_dropped: u64,
     /// Handed over at the far end in the whole run.
     pub all_delivered: u64,
+    /// Arrivals at the far end that were an event.
+    pub events: u64,
 }
 
 impl SideCounters {
@@ -179,6 +181,7 @@ impl SideCounters {
             all_offered: 0,
             all_dropped: 0,
             all_delivered: 0,
+            events: 0,
         }
     }
 

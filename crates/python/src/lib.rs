@@ -167,6 +167,7 @@ fn run(py: Python<'_>, scenario: &Scenario, seed: u64, memory: Option<u64>) -> P
         let mut record = outcome.record.clone();
         record.insert("record_hash".into(), outcome.record_hash.clone().into());
         record.insert("engine".into(), json!({ "id": ENGINE_ID, "version": VERSION, "profile": PROFILE }));
+        record.insert("folded".into(), json!(outcome.folded));
         record.insert("wall_s".into(), json!(wall));
         record.insert("cpu_s".into(), json!(cpu));
         let places = outcome.columns.iter().enumerate().map(|(place, c)| (c.name.clone(), place)).collect();

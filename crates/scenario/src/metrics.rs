@@ -71,6 +71,8 @@ metrics! {
     "wall_s": "s", RUN;
     /// Processor time of the run's thread; provenance, outside the record.
     "cpu_s": "s", RUN;
+    /// Share of link crossings that needed no event; provenance, outside the record.
+    "folded": "1", RUN;
     /// Number of users of the group.
     "groups.G.users": "1", RUN, "n";
     /// Application bytes delivered in order, without duplicates; mean over users.

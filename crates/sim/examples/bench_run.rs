@@ -33,6 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let outcome = evenflow_sim::run(&scenario, seed, options, &AtomicBool::new(false))?;
     let mut record = outcome.record;
     record.insert("record_hash".into(), outcome.record_hash.into());
+    record.insert("folded".into(), outcome.folded.into());
     record.insert("wall_s".into(), start.elapsed().as_secs_f64().into());
     println!("{}", serde_json::Value::Object(record));
     Ok(())

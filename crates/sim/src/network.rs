@@ -115,6 +115,10 @@ pub struct Host {
     pub left: Time,
     /// Its own profiles in [`Network::profiles`], if its connections share metrics.
     pub profiles: Range<usize>,
+    /// Its connections, if their senders may receive ACKs before their time; otherwise empty.
+    pub connections: Range<u32>,
+    /// Not later than the next wake-up of their senders. [`Time::NEVER`] without any.
+    pub soonest: Time,
 }
 
 impl Host {

@@ -39,6 +39,8 @@ pub struct Outcome {
     pub record_hash: String,
     /// Series and lists of events.
     pub columns: Vec<Column>,
+    /// Share of link crossings without an event; provenance.
+    pub folded: f64,
 }
 
 /// Builds the record of a finished run; `None` where that was stopped.
@@ -62,7 +64,7 @@ pub fn record(engine: &Engine, scenario: &Scenario, seed: u64) -> Option<Outcome
         return None;
     }
     let record_hash = hash(&out, &columns, metrics::VERSION);
-    Some(Outcome { record: out, record_hash, columns })
+    Some(Outcome { record: out, record_hash, columns, folded: engine.folded() })
 }
 
 /// The record hash: SHA-256 over the measurements, 16 hexadecimal digits.
@@ -76,7 +78,7 @@ pub fn record(engine: &Engine, scenario: &Scenario, seed: u64) -> Option<Outcome
 pub fn hash(record: &Map<String, Value>, columns: &[Column], version: u32) -> String {
     let mut covered = record.clone();
     for provenance in
-        ["scenario_hash", "record_hash", "record_version", "engine", "wall_s", "cpu_s", "events"]
+        ["scenario_hash", "record_hash", "record_version", "engine", "folded", "wall_s", "cpu_s", "events"]
     {
         covered.remove(provenance);
     }

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..scenario.scenario import Scenario
     from .notes import Note
 
-PROVENANCE = ("engine", "wall_s", "cpu_s", "record_version")
+PROVENANCE = ("engine", "folded", "wall_s", "cpu_s", "record_version")
 """Fields that say how a record came about and are no part of it: they may differ between two equal runs."""
 
 

@@ -302,7 +302,7 @@ class Table:
 
         Args:
             lists: also lists of numbers (each user's goodput), as list columns.
-            provenance: also `engine`, `wall_s`, `cpu_s`, which may differ between two equal runs.
+            provenance: also `engine`, `folded`, `wall_s`, `cpu_s`, which may differ between two equal runs.
         """
         import polars as pl
 

@@ -236,6 +236,13 @@ impl Builder<'_, '_> {
             None => None,
         };
         let processing = law.map(|law| (law, stream(self.seed, "groups", owner, "processing")));
-        Host { processing, group: 0, left: Time::ZERO, profiles: 0..0 }
+        Host {
+            processing,
+            group: 0,
+            left: Time::ZERO,
+            profiles: 0..0,
+            connections: 0..0,
+            soonest: Time::NEVER,
+        }
     }
 }

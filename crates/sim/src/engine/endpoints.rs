@@ -56,12 +56,48 @@ impl Engine<'_> {
     /// The next wake-up of an end of a connection is due. It stays in the heap until the end asks for the next
     /// one, which takes its place.
     fn wake_end(&mut self, now: Time) {
-        let Some(whom) = self.wakeups.first().map(Wakeup::whom) else { return self.halt(Invariant::NoTimer) };
-        let (index, end) = whom;
+        match self.wakeups.first().map(Wakeup::whom) {
+            Some(whom) => self.wake(whom, now),
+            None => self.halt(Invariant::NoTimer),
+        }
+    }
+
+    fn wake(&mut self, (index, end): (usize, End), now: Time) {
         self.net.connections[index].ends[end.index()].wake = Time::NEVER;
         self.call_woken(index as u32, end, now);
         if self.net.connections[index].ends[end.index()].wake == Time::NEVER {
-            self.wakeups.remove(whom);
+            self.wakeups.remove((index, end));
+        }
+    }
+
+    /// A receiver receives a packet at `now`, which is before its time. Its own wake-ups come before that.
+    #[cold]
+    #[inline(never)]
+    fn wake_receiver(&mut self, index: u32, now: Time) {
+        loop {
+            let at = self.net.connections[index as usize].ends[End::Server.index()].wake;
+            if at >= now {
+                return self.update_agenda();
+            }
+            self.wake((index as usize, End::Server), at);
+        }
+    }
+
+    /// The same for all senders of a host.
+    #[cold]
+    #[inline(never)]
+    fn wake_senders(&mut self, host: u32, now: Time) {
+        loop {
+            let connections = &self.net.connections;
+            let wakes = self.net.hosts[host as usize].connections.clone();
+            let wakes =
+                wakes.map(|index| (connections[index as usize].ends[End::Client.index()].wake, index));
+            let (at, index) = wakes.min().unwrap_or((Time::NEVER, 0));
+            self.net.hosts[host as usize].soonest = at;
+            if at >= now {
+                return self.update_agenda();
+            }
+            self.wake((index as usize, End::Client), at);
         }
     }
 
@@ -197,7 +233,12 @@ impl Engine<'_> {
     /// An end of a connection is woken at `due`, which is not later than before.
     #[inline(never)]
     pub(super) fn set_wakeup(&mut self, flow: u32, index: u32, end: End, due: Time) {
-        let key = key(due, Rank::Timer, 0, self.net.flows[flow as usize].tie);
+        let info = &self.net.flows[flow as usize];
+        let key = key(due, Rank::Timer, 0, info.tie);
+        let host = &mut self.net.hosts[info.host as usize];
+        if end == End::Client && !host.connections.is_empty() {
+            host.soonest = host.soonest.min(due);
+        }
         let opened = self.net.slots.get(flow);
         let (number, application) = opened.map_or((0, NONE), |slot| (slot.number, slot.opener));
         self.wakeups.set((index as usize, end), key, number, application);
@@ -304,10 +345,15 @@ impl Engine<'_> {
     /// Sends what a connection left in the outbox.
     #[inline(always)]
     fn send(&mut self, flow: u32, info: &Flow, index: u32, header: u64, now: Time) {
-        if self.outbox.len() <= SEND_AT_ONCE {
-            self.send_segments(flow, info, index, header, now);
-        } else {
-            self.send_many(flow, info, index, header, now);
+        match self.outbox.len() {
+            1 => {
+                if let Some(segment) = self.outbox.pop() {
+                    self.count_created(flow, 1);
+                    self.send_segment(&segment, flow, info, index, header, now);
+                }
+            }
+            ..=SEND_AT_ONCE => self.send_segments(flow, info, index, header, now),
+            _ => self.send_many(flow, info, index, header, now),
         }
         if self.net.conex.as_ref().is_some_and(|conex| conex.shares) {
             self.share_debts(flow, index);
@@ -334,21 +380,31 @@ impl Engine<'_> {
         }
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn send_segments(&mut self, flow: u32, info: &Flow, index: u32, header: u64, now: Time) {
-        self.count_created(flow, self.outbox.len());
-        // By index: nothing on a packet's way adds to the outbox.
-        for i in 0..self.outbox.len() {
-            self.send_segment(i, flow, info, index, header, now);
+        // Where a segment arrives before its time, the other end uses the outbox.
+        let spare = std::mem::take(&mut self.spare);
+        let mut segments = std::mem::replace(&mut self.outbox, spare);
+        self.count_created(flow, segments.len());
+        for segment in &segments {
+            self.send_segment(segment, flow, info, index, header, now);
         }
-        self.outbox.clear();
+        segments.clear();
+        self.spare = std::mem::replace(&mut self.outbox, segments);
     }
 
     /// Sends one segment of the outbox. Apart, because a loop around it would load everything that it needs
     /// beforehand, and there is one segment most times.
     #[inline(never)]
-    fn send_segment(&mut self, i: usize, flow: u32, info: &Flow, index: u32, header: u64, now: Time) {
-        let segment = &self.outbox[i];
+    fn send_segment(
+        &mut self,
+        segment: &Segment,
+        flow: u32,
+        info: &Flow,
+        index: u32,
+        header: u64,
+        now: Time,
+    ) {
         let (is_data, again) = (segment.payload > 0, segment.again);
         let mut packet = Packet {
             seq: segment.seq,
@@ -415,11 +471,17 @@ impl Engine<'_> {
 
     #[inline(never)]
     fn at_client(&mut self, packet: &mut Packet, info: &Flow, index: u32, now: Time) {
+        if self.net.hosts[info.host as usize].soonest < now {
+            self.wake_senders(info.host, now);
+        }
         self.deliver_segment(packet, End::Client, info, index, now);
     }
 
     #[inline(never)]
     fn at_server(&mut self, packet: &mut Packet, info: &Flow, index: u32, now: Time) {
+        if self.net.connections[index as usize].ends[End::Server.index()].wake < now {
+            self.wake_receiver(index, now);
+        }
         self.deliver_segment(packet, End::Server, info, index, now);
     }
 

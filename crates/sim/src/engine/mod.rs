@@ -68,11 +68,17 @@ pub struct Engine<'a> {
     sources: BinaryHeap<Reverse<(Key, u32)>>,
     /// Alarms of links.
     services: BinaryHeap<Reverse<(Key, u32)>>,
+    /// Folded hops serve packets that arrive by then.
+    fence: Time,
+    /// By lane: packets that arrive at folded hops later than that.
+    held: Vec<Lane>,
     /// Links make each decision when it is due: lists and traces keep the order of time.
     eager: bool,
     /// Ends of connections.
     wakeups: Wakeups,
     outbox: Vec<Segment>,
+    /// Another, for what an end sends while the outbox is being sent.
+    spare: Vec<Segment>,
     /// Options of packets under way.
     options: Options,
     /// DSCPs of traffic classes.
@@ -118,6 +124,8 @@ impl<'a> Engine<'a> {
             end: net.window.to + Duration(1),
             heads: Heads::new(LANES as usize + net.lanes.len()),
             agenda: NEVER,
+            fence: Time::ZERO,
+            held: net.sides.iter().map(|_| Lane::new(true)).collect(),
             timers: BinaryHeap::new(),
             sources: BinaryHeap::new(),
             services: BinaryHeap::new(),
@@ -128,6 +136,7 @@ impl<'a> Engine<'a> {
             probes,
             events: 0,
             outbox: Vec::new(),
+            spare: Vec::new(),
             options: Options::default(),
             dscp: classes.iter().map(|class| dscp_of(class)).collect(),
             gone: Vec::new(),
@@ -157,6 +166,7 @@ impl<'a> Engine<'a> {
         engine.set_alarms();
         let opens = (!engine.window_open).then_some(engine.net.window.from);
         engine.probes.schedule(opens);
+        engine.move_fence();
         engine.update_agenda();
         engine
     }
@@ -232,12 +242,14 @@ impl<'a> Engine<'a> {
     pub fn usage(&self) -> Usage {
         let mut usage = self.net.usage();
         usage.record = self.probes.heap_bytes();
+        usage.tables += self.held.iter().map(Lane::heap_bytes).sum::<u64>();
         let lists = [
             self.timers.heap_bytes(),
             self.sources.heap_bytes(),
             self.services.heap_bytes(),
             self.wakeups.heap_bytes(),
             self.outbox.heap_bytes(),
+            self.spare.heap_bytes(),
             self.options.heap_bytes(),
             self.gone.heap_bytes(),
             self.staging.messages.heap_bytes(),
@@ -303,7 +315,7 @@ impl<'a> Engine<'a> {
         let mut inside = self.net.lanes.get(self.net.sides.len()).map_or(0, Lane::len) as u64;
         let mut dropped = 0;
         for (i, side) in self.net.sides.iter().enumerate() {
-            let inside_it = self.net.lanes[i].len() as u64 + held[i];
+            let inside_it = (self.net.lanes[i].len() + self.held[i].len()) as u64 + held[i];
             if side.all_offered != side.all_delivered + side.all_dropped + inside_it {
                 return Err(Invariant::Side {
                     side: i,
@@ -331,7 +343,7 @@ impl<'a> Engine<'a> {
     fn check_options(&self) -> Result<(), Invariant> {
         // Most packets carry nothing: there is nothing to check.
         let carries = |packet: &Packet| packet.place().is_some() || packet.is_of_stage();
-        let lanes = self.net.lanes.iter().flat_map(Lane::packets);
+        let lanes = self.net.lanes.iter().chain(&self.held).flat_map(Lane::packets);
         let mut inside: Vec<Packet> = lanes.filter(|packet| carries(packet)).copied().collect();
         for port in &self.net.ports {
             port.link.for_each(|item| inside.extend(Some(item.packet).filter(carries)));
@@ -346,6 +358,14 @@ impl<'a> Engine<'a> {
     /// Link crossings so far.
     pub fn packet_hops(&self) -> u64 {
         self.net.sides.iter().map(|side| side.all_delivered).sum()
+    }
+
+    /// The share of link crossings that needed no event, because the next hop was folded.
+    pub fn folded(&self) -> f64 {
+        let events = self.net.sides.iter().map(|side| side.events).sum::<u64>();
+        // Arrivals of lost packets are events, but no crossings.
+        let hops = self.packet_hops().max(1);
+        hops.saturating_sub(events) as f64 / hops as f64
     }
 
     /// Something new is due at `key`.
@@ -391,6 +411,7 @@ impl<'a> Engine<'a> {
             self.net.ports.iter_mut().for_each(|port| port.link.open_window());
         }
         self.probes.look(now, &mut self.net);
+        self.move_fence();
         self.taken += self.probes.timed.len() as u64 / 64;
         if self.work() >= self.limit.next {
             self.weigh(now, 0);

@@ -3,7 +3,7 @@
 use evenflow_base::{Packet, Time};
 
 use super::{Engine, LANES};
-use crate::events::{Key, Rank, key};
+use crate::events::{Key, Rank, key, time_of};
 use crate::faults::Invariant;
 use crate::network::{Flow, Hop};
 use crate::trace::Action;
@@ -17,6 +17,29 @@ impl Engine<'_> {
         }
     }
 
+    /// Keeps a packet whose next hop is folded, but lies beyond the fence.
+    #[cold]
+    #[inline(never)]
+    fn hold(&mut self, lane: u32, key: Key, packet: &Packet) {
+        self.held[lane as usize].push(key, packet);
+    }
+
+    /// Moves the fence up to the next look of a probe, and serves the packets that it held. Each goes one hop
+    /// at a time, in order of time: it must not overtake one that is held further on.
+    pub(super) fn move_fence(&mut self) {
+        let fence = self.net.window.to.min(time_of(self.probes.head()));
+        loop {
+            let heads = (0u32..).zip(&self.held).map(|(lane, held)| (held.head(), lane));
+            let Some((next, lane)) = heads.min().filter(|(next, _)| time_of(*next) <= fence) else { break };
+            let mut packet = Packet::new(0, 0, 0);
+            self.held[lane as usize].take(&mut packet);
+            self.net.sides[lane as usize].all_delivered += 1;
+            let info = self.net.flows[packet.flow as usize];
+            self.carry(&mut packet, &info, time_of(next));
+        }
+        self.fence = fence;
+    }
+
     #[inline(always)]
     pub(super) fn arrival(&mut self, lane: u32, now: Time) {
         let mut packet = Packet::new(0, 0, 0);
@@ -27,6 +50,7 @@ impl Engine<'_> {
         // The hosts' lane is no link's.
         if let Some(side) = self.net.sides.get_mut(lane as usize) {
             side.all_delivered += 1;
+            side.events += 1;
             if self.probes.watches_links {
                 self.delivered(&packet, now);
             }
@@ -66,8 +90,12 @@ impl Engine<'_> {
                 }
             };
             let Some((lane, arrival)) = self.cross(index, packet, now) else { return };
-            if !folded || arrival > self.net.window.to {
-                return self.fly(lane, key(arrival, Rank::Arrival, lane, info.tie), packet);
+            let key = key(arrival, Rank::Arrival, lane, info.tie);
+            if !folded {
+                return self.fly(lane, key, packet);
+            }
+            if arrival > self.fence {
+                return self.hold(lane, key, packet);
             }
             self.net.sides[lane as usize].all_delivered += 1;
             now = arrival;

@@ -596,6 +596,141 @@ fn whatever_acts_runs_and_has_one_record() {
 }
 
 impl Dice {
+    /// Bulk senders behind links of their own and a chain of FIFOs, which fold; beside them perhaps traffic that does not.
+    fn of_chains(&mut self) -> String {
+        let mut text =
+            format!("duration = \"3 s\"\nwarmup = \"{} s\"\n", self.pick(&["0", "0", "0.7", "1.5"]));
+        for (n, name) in ["access", "one", "two", "three"].iter().enumerate() {
+            let per = if n == 0 { "per = \"user\", " } else { self.pick(&["", "", "per = \"2 users\", "]) };
+            let rate = match self.number(if n == 0 { 1 } else { 0 }, 5) {
+                0 => String::new(),
+                1 => "rate = \"8 Mbit/s\", ".into(),
+                _ => format!("rate = \"{} kbit/s\", ", self.number(300, 30_000)),
+            };
+            let delay = self.pick(&[
+                "\"1 ms\"",
+                "\"1 ms\"",
+                "\"17.3 ms\"",
+                "\"0 s\"",
+                "{ values = [\"1 ms\", \"20 ms\"] }",
+            ]);
+            let low = self.number(1, 15);
+            let queue = match self.number(0, 3) {
+                _ if rate.is_empty() => String::new(),
+                0 => String::new(),
+                1 => format!(
+                    ", queue = {{ kind = \"red\", action = \"{}\", min_threshold = \"{low} packets\", max_threshold = \"{} packets\", limit = \"60 packets\" }}",
+                    self.pick(&["mark", "drop"]),
+                    low + self.number(1, 40)
+                ),
+                _ => format!(", queue = {{ limit = \"{} packets\" }}", self.number(2, 80)),
+            };
+            let more = self.pick(&[
+                "",
+                "",
+                "",
+                ", reverse = { delay = \"2 ms\" }",
+                ", reverse = { rate = \"0.9 Mbit/s\", delay = \"2 ms\", queue = { limit = \"20 packets\" } }",
+                ", loss = 0.01",
+                ", jitter = { normal = \"1 ms\", order = \"keep\" }",
+            ]);
+            text += &format!("links.{name} = {{ {per}{rate}delay = {delay}{queue}{more} }}\n");
+        }
+        for name in ["g", "h", "k"].iter().take(self.number(1, 3) as usize) {
+            let path = self.pick(&[
+                "\"access\", \"one\"",
+                "\"access\", \"one\", \"two\"",
+                "\"access\", \"police\", \"one\", \"two\", \"three\"",
+                "\"police\", \"one\", \"two\", \"three\"",
+                "\"access\", \"one\", \"-three\", \"two\"",
+            ]);
+            let other = self.chance(20);
+            let traffic = match other {
+                true => self
+                    .pick(&[
+                        "[{ kind = \"bulk\" }, { kind = \"cbr\", rate = \"300 kbit/s\" }]",
+                        "{ kind = \"poisson\", rate = \"800 kbit/s\" }",
+                        "{ kind = \"short-flows\", size = \"20 kB\", interval = { exponential = \"90 ms\" } }",
+                    ])
+                    .to_owned(),
+                false => format!(
+                    "[{{ kind = \"bulk\", flows = {}, start = {{ uniform = [\"0 s\", \"1 s\"] }} }}, {{ kind = \"upload\", size = \"{} kB\" }}]",
+                    self.number(1, 5),
+                    self.number(1, 200)
+                ),
+            };
+            let tcp = format!(
+                "tcp = {{ stack = \"{}\", ack_every = {}, congestion_control = \"{}\"{}{}{} }}\n",
+                self.pick(&["ns3.26", "ns2", "rfc", "rfc", "linux", "linux3.2", "ns2-linux"]),
+                self.pick(&["1", "1", "1", "2"]),
+                self.pick(&[
+                    "newreno", "cubic", "multcp", "vegas", "illinois", "compound", "ledbat", "constant"
+                ]),
+                self.pick(&["", "", ", min_rto = \"40 ms\"", ", handshake = \"three-way\""]),
+                self.pick(&[
+                    "",
+                    "",
+                    ", max_window = \"20 kB\"",
+                    ", initial_window = \"9 packets\"",
+                    ", ack_delay = \"7 ms\""
+                ]),
+                self.pick(&[
+                    "",
+                    ", ecn = \"classic\"",
+                    ", ecn = \"accurate\"",
+                    ", conex = { unit = \"packets\", report = \"loss\" }",
+                    ", conex = { unit = \"packets\", report = \"loss\", leftover = \"carry\" }",
+                    ", ecn = \"re-ecn\", conex = { unit = \"packets\", credit = \"first-and-third\" }",
+                ]),
+            );
+            let tcp = if traffic.contains("poisson") { "" } else { &tcp };
+            let processing = self.pick(&[
+                "",
+                "processing = { uniform = [\"0 s\", \"1 ms\"] }\n",
+                "processing = \"0.1 ms\"\n",
+            ]);
+            text += &format!(
+                "[groups.{name}]\nusers = {}\npath = [{path}]\ntraffic = {traffic}\n{tcp}{processing}",
+                self.number(1, 4)
+            );
+        }
+        if text.contains("police") {
+            text += "[stages.police]\nkind = \"congestion-policer\"\nper = \"user\"\nrate = \"8 packets/s\"\ndepth = \"9 packets\"\n";
+        }
+        if self.chance(25) {
+            text = format!(
+                "record.series = [{{ of = \"links.two.queue.packets\", every = \"70 ms\" }}, {{ of = \"groups.g.users[0].flows[0].window\", every = \"30 ms\" }}, {{ of = \"groups.g.users[0].flows[0].received_bytes\", every = \"30 ms\" }}]\n{text}"
+            );
+        }
+        text
+    }
+}
+
+/// Folded or not, chains and ends have one record. `SCENARIOS` says how many; 200 without it.
+#[test]
+fn folded_or_not_whatever_folds_has_one_record() {
+    let mut dice = Dice(Stream::new(5, "scenarios"));
+    let (mut run, mut most, all) = (0, 0, scenarios(200));
+    for n in 0..all {
+        let text = dice.of_chains();
+        let Ok(scenario) = Scenario::from_toml(&text) else { continue };
+        run += 1;
+        let [folded, not] = [false, true].map(|unfolded| {
+            let options = Options { unfolded, ..Options::default() };
+            let outcome = evenflow_sim::run(&scenario, n, options, &AtomicBool::new(false));
+            Run::of(outcome.unwrap_or_else(|e| panic!("{e}\nin\n{text}")))
+        });
+        for part in ["groups", "links", "stages"] {
+            assert_eq!(folded.value(part), not.value(part), "{part} of\n{text}");
+        }
+        assert_eq!(folded.outcome.record_hash, not.outcome.record_hash, "{text}");
+        most += u64::from(folded.outcome.folded > 0.5);
+        assert_eq!(not.outcome.folded, 0.0);
+    }
+    assert!(run * 2 > all && most * 4 > run, "of {all} scenarios {run} are valid, and {most} fold mostly");
+}
+
+impl Dice {
     /// Senders of re-ECN whose transfers all end, over one queue that marks, with meters on both sides of it; perhaps in a tunnel, behind a
     /// policer, before a dropper. No link loses anything.
     fn of_re_ecn(&mut self) -> String {
