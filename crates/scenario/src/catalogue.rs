@@ -142,7 +142,7 @@ pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
             ("short-flow", "short-flows"),
         ],
         Room::CongestionControl => {
-            &[("bbr", "vegas, or cubic"), ("prague", "dctcp"), ("hybla", "cubic"), ("westwood", "newreno")]
+            &[("bbr", "vegas, or cubic"), ("hybla", "cubic"), ("westwood", "newreno")]
         }
         Room::Adaptation => &[
             ("bba-1", "bba-0"),

@@ -32,6 +32,7 @@ register::controls! {
     compound: Compound(Box<Compound>),
     ledbat: Ledbat(Box<Ledbat>),
     dctcp: Dctcp(Box<Dctcp>),
+    prague: Prague(Box<Prague>),
 }
 
 /// Registration of a control; the functions are those of [`Registered`].

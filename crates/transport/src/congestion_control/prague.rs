@@ -1,0 +1,422 @@
+//! TCP Prague: DCTCP's response to marks, paced, with a growth that does not depend on short round trips.
+//!
+//! The rules are those of the Linux implementation, versions 0.7 and 0.6; the IETF draft
+//! (draft-briscoe-iccrg-prague-congestion-control-04) has expired. The window W is a fraction of packets. The
+//! sender's window follows it, one packet per ACK.
+
+use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Room, Values};
+use evenflow_base::{Duration, Time};
+
+use crate::Profile;
+use crate::profile::{Ecn, Ect};
+
+use super::dctcp::{average, left};
+use super::{
+    Acked, Congestion, Control, Needs, Path, Proposal, Recovery, Registered, Spurious, WINDOW, Window,
+};
+
+/// Packets that W grows by in a round trip of `rtt`: those that make the growth of the rate independent of
+/// round trips below `virtual_rtt`.
+#[inline]
+pub fn increase(rtt: f64, virtual_rtt: f64) -> f64 {
+    let ratio = rtt / virtual_rtt;
+    if ratio < 1.0 { ratio * ratio } else { 1.0 }
+}
+
+/// Longest burst, seconds at the pacing rate.
+const BURST: f64 = 1.0 / 4096.0;
+
+/// TCP Prague.
+#[derive(Clone, Copy, Debug)]
+pub struct Prague {
+    gain: f64,
+    virtual_rtt: f64,
+    /// Rounds after slow start without scaling by round trips.
+    plain_rounds: u32,
+    /// Mean share of marked bytes.
+    alpha: f64,
+    /// W, bytes.
+    window: f64,
+    /// Smoothed round trip, seconds; 0 before the first sample.
+    srtt: f64,
+    /// A mark has arrived.
+    marked: bool,
+    /// Loss recovery sets the window.
+    in_loss: bool,
+    /// Acknowledged and marked bytes since the last update of alpha.
+    counted: (f64, f64),
+    /// Alpha changes when data beyond this is acknowledged, and a virtual round trip is over.
+    end: u64,
+    updated: Time,
+    /// A mark reduces the window from here on.
+    next_cut: Time,
+    /// The current round ends with this byte; rounds since slow start.
+    round: (u64, u32),
+}
+
+impl Registered for Prague {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, _: &Profile, _: f64) -> Result<Prague, Vec<Problem>> {
+        let Given { form, gain, initial_alpha, virtual_rtt } = Given::read(values);
+        let plain_rounds = match form {
+            Form::V07 => 4,
+            Form::V06 => 500,
+        };
+        Ok(Prague {
+            gain,
+            virtual_rtt,
+            plain_rounds,
+            alpha: initial_alpha,
+            window: 0.0,
+            srtt: 0.0,
+            marked: false,
+            in_loss: false,
+            counted: (0.0, 0.0),
+            end: 0,
+            updated: Time::ZERO,
+            next_cut: Time::ZERO,
+            round: (0, 0),
+        })
+    }
+
+    /// Accurate ECN, ECT(1) on every packet.
+    fn adopt(profile: &mut Profile) {
+        (profile.ecn, profile.ect) = (Ecn::Accurate, Ect::One);
+        (profile.ecn_on_retransmissions, profile.ecn_on_control) = (true, true);
+    }
+
+    fn contradictions(_: &Values, profile: &Profile) -> Vec<String> {
+        let mut wrong = Vec::new();
+        if !matches!(profile.ecn, Ecn::Accurate | Ecn::PerPacket) {
+            wrong.push(format!("prague counts marks: it needs ecn = \"accurate\", not \"{}\"", profile.ecn.word()));
+        } else if profile.ect != Ect::One {
+            wrong.push("prague is an L4S control: it needs ect = 1".into());
+        }
+        wrong
+    }
+}
+
+impl Prague {
+    /// max(srtt, 25 ms), or the round trip while it does not scale.
+    fn virtual_rtt(&self) -> f64 {
+        if self.round.1 < self.plain_rounds { self.srtt } else { self.srtt.max(self.virtual_rtt) }
+    }
+
+    /// The sender's window: W in whole packets, at least two.
+    fn target(&self, mss: f64) -> f64 {
+        libm::ceil(self.window / mss).max(2.0) * mss
+    }
+
+    fn slow_start(&self, w: &Window) -> bool {
+        w.cwnd < w.ssthresh
+    }
+
+    /// The share of marked bytes of the last virtual round trip enters alpha.
+    fn update(&mut self, acked: &Acked) {
+        if acked.una <= self.end || acked.now < self.updated + Duration::from_seconds(self.virtual_rtt()) {
+            return;
+        }
+        let (bytes, marked) = self.counted;
+        if self.marked && bytes > 0.0 {
+            self.alpha = average(self.alpha, marked / bytes, self.gain);
+        }
+        (self.counted, self.end, self.updated) = ((0.0, 0.0), acked.next, acked.now);
+    }
+
+    /// A mark reduces W by alpha / 2, once in a virtual round trip; the first one by half. It ends slow start.
+    fn cut(&mut self, w: &mut Window, now: Time) {
+        if now >= self.next_cut && !self.in_loss {
+            self.window *= if self.marked { left(self.alpha) } else { 0.5 };
+            self.next_cut = now + Duration::from_seconds(self.virtual_rtt());
+        }
+        self.marked = true;
+        w.ssthresh = w.ssthresh.min(self.window);
+    }
+}
+
+impl Control for Prague {
+    fn needs(&self) -> Needs {
+        Needs { every_ack: true, every_mark: true, states: true, pacing: true, ..Needs::default() }
+    }
+
+    fn on_start(&mut self, w: &mut Window, _: f64) {
+        self.window = w.cwnd;
+    }
+
+    fn on_ack(&mut self, w: &mut Window, acked: &Acked, _: bool) {
+        if let Some(rtt) = acked.rtt.map(Duration::seconds) {
+            self.srtt = if self.srtt == 0.0 { rtt } else { self.srtt + (rtt - self.srtt) / 8.0 };
+        }
+        let bytes = acked.bytes as f64;
+        self.counted.0 += bytes;
+        self.counted.1 += (f64::from(acked.marks) * acked.mss).min(bytes);
+        if acked.una > self.round.0 {
+            self.round.0 = acked.next;
+            self.round.1 = self.round.1.saturating_add(u32::from(w.ssthresh.is_finite()));
+        }
+        if acked.marks > 0 {
+            self.cut(w, acked.now);
+        }
+        self.update(acked);
+        if !self.in_loss && w.cwnd > self.target(acked.mss) {
+            w.cwnd -= acked.mss;
+        }
+    }
+
+    /// Slow start by each packet without a mark, then W grows by `increase` packets per round trip.
+    fn grow(&mut self, w: &mut Window, acked: &Acked) {
+        let packets = acked.segments.saturating_sub(u64::from(acked.marks)) as f64;
+        if self.slow_start(w) {
+            w.cwnd += packets * acked.mss;
+            self.window = w.cwnd;
+            return;
+        }
+        let scale = if self.round.1 < self.plain_rounds { 1.0 } else { increase(self.srtt, self.virtual_rtt) };
+        self.window += packets * scale * acked.mss * acked.mss / self.window;
+        if w.cwnd < self.target(acked.mss) {
+            w.cwnd += acked.mss;
+        }
+    }
+
+    /// Half of W after a loss or a timeout.
+    fn ssthresh(&mut self, _: &Window, event: &Congestion) -> f64 {
+        (self.window / 2.0).max(2.0 * event.mss)
+    }
+
+    fn on_state(&mut self, w: &mut Window, state: Recovery) {
+        let in_loss = matches!(state, Recovery::Recovery | Recovery::Loss);
+        if self.in_loss && !in_loss {
+            self.window = w.cwnd;
+        }
+        self.in_loss = in_loss;
+    }
+
+    fn on_proposal(&mut self, w: &mut Window, proposal: &Proposal) {
+        proposal.accept(w, proposal.half_threshold(w));
+        self.window = w.cwnd;
+    }
+
+    fn on_spurious_loss(&mut self, w: &mut Window, spurious: &Spurious) {
+        spurious.restore(w);
+        self.window = w.cwnd;
+    }
+
+    /// W per round trip, twice that below half of the threshold.
+    fn pacing_rate(&self, w: &Window, path: &Path) -> Option<f64> {
+        let rtt = path.smoothed.filter(|rtt| rtt.0 > 0)?.seconds();
+        let factor = if self.window < w.ssthresh / 2.0 { 2.0 } else { 1.0 };
+        Some(factor * self.window.max(w.cwnd) / rtt)
+    }
+
+    /// 244 µs at the pacing rate, at least a packet.
+    fn send_quantum(&self, mss: f64) -> f64 {
+        if self.srtt > 0.0 { (self.window / self.srtt * BURST).max(mss) } else { mss }
+    }
+
+    fn observe(&self, name: &str) -> Option<f64> {
+        match name {
+            "alpha" => Some(self.alpha),
+            "virtual_rtt" => Some(self.virtual_rtt()),
+            _ => None,
+        }
+    }
+}
+
+words! {
+    /// Version of the Linux implementation.
+    pub enum Form {
+        /// The growth scales 4 rounds after slow start.
+        V07 = "v0.7",
+        /// The growth scales 500 rounds after slow start.
+        V06 = "v0.6",
+    }
+}
+
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Debug)]
+    pub struct Given {
+        /// Version: the growth scales with the round trip 4 rounds (v0.7) or 500 rounds (v0.6) after slow
+        /// start.
+        form: Form = Form::TYPE, Text("v0.7") => source: "Linux implementation of TCP Prague";
+        /// Weight of a new sample in alpha.
+        gain: f64 = Number, Text("0.0625"), Range::up_to(1.0) => source: "Linux implementation of TCP Prague";
+        /// Alpha at the first mark, which halves the window.
+        initial_alpha: f64 = Number, Text("0"), Range::between(0.0, 1.0)
+            => source: "Linux implementation of TCP Prague, modes 0 and 1";
+        /// Round trip whose growth flows with shorter ones have.
+        virtual_rtt: f64 = Duration, Text("25 ms"), Range::POSITIVE
+            => source: "Linux implementation of TCP Prague";
+    }
+}
+
+/// TCP Prague's table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "prague",
+    room: Room::CongestionControl,
+    traits: Mechanism::PLAIN,
+    title: "TCP Prague",
+    example: r#"[groups.users.tcp]
+congestion_control = "prague""#,
+    doc: "L4S control: the share of marked bytes sets the decrease, as in DCTCP. It paces its packets and grows \
+          at the rate of a 25 ms round trip where the round trip is shorter. By default ecn = \"accurate\", \
+          ect = 1, and all packets are ECN-capable.",
+    source: "draft-briscoe-iccrg-prague-congestion-control-04; Linux implementation v0.7",
+    params: Given::PARAMS,
+    observables: &[
+        WINDOW,
+        Observable { name: "alpha", unit: "1", doc: "Moving average of the share of marked bytes." },
+        Observable { name: "virtual_rtt", unit: "s", doc: "Virtual round-trip time: max(srtt, 25 ms)." },
+    ],
+    counters: &[],
+    deviations: &[
+        Deviation {
+            what: "Marked bytes are marked packets times a full segment; the AccECN option is not used.",
+            why: "The feedback counts packets.",
+        },
+        Deviation {
+            what: "No low-rate mode with small packets, and no fallback to RFC 3168 behaviour.",
+            why: "Not built; both are off or optional in the Linux implementation.",
+        },
+    ],
+};
+
+#[cfg(test)]
+mod tests {
+    use evenflow_base::schema::Value;
+
+    use super::super::Signal;
+    use super::*;
+
+    const MSS: f64 = 1000.0;
+
+    fn prague(form: &str) -> Prague {
+        let values = [
+            ("form", Value::Word(form.into())),
+            ("gain", Value::Number(0.0625)),
+            ("initial_alpha", Value::Number(0.0)),
+            ("virtual_rtt", Value::Number(0.025)),
+        ];
+        Prague::build(&Values(values.into()), &Profile::rfc(), 1.0).expect("they are sound")
+    }
+
+    fn ack(ms: u64, una: u64, next: u64, segments: u64, marks: u32) -> Acked {
+        Acked {
+            now: Time(ms * 1_000_000),
+            una: una * 1000,
+            next: next * 1000,
+            bytes: segments * 1000,
+            segments,
+            mss: MSS,
+            flight: f64::INFINITY,
+            rtt: Some(Duration(10_000_000)),
+            one_way: None,
+            marks,
+        }
+    }
+
+    fn both(cc: &mut Prague, w: &mut Window, acked: &Acked) {
+        cc.on_ack(w, acked, true);
+        cc.grow(w, acked);
+    }
+
+    #[test]
+    fn growth_per_round_is_the_square_of_the_ratio_of_round_trips() {
+        assert_eq!(increase(0.125, 0.25), 0.25);
+        assert_eq!(increase(0.025, 0.025), 1.0);
+        assert_eq!(increase(0.1, 0.025), 1.0);
+    }
+
+    #[test]
+    fn the_first_mark_halves_the_window_and_ends_slow_start() {
+        let mut cc = prague("v0.7");
+        let mut w = Window { cwnd: 10.0 * MSS, ssthresh: f64::INFINITY };
+        cc.on_start(&mut w, MSS);
+        both(&mut cc, &mut w, &ack(10, 2, 12, 2, 0));
+        assert_eq!(w.cwnd, 12.0 * MSS);
+        both(&mut cc, &mut w, &ack(11, 4, 14, 2, 1));
+        // W is 6 and a sixth of the unmarked packet; the sender's window comes down one packet per ACK.
+        assert_eq!((w.ssthresh, w.cwnd), (6.0 * MSS, 11.0 * MSS));
+        assert_eq!(cc.window, 6.0 * MSS + MSS / 6.0);
+        assert_eq!(cc.alpha, 0.0);
+        // A second mark within the round trip changes nothing but the ssthresh, which W exceeds.
+        cc.on_ack(&mut w, &ack(12, 6, 16, 2, 2), true);
+        assert_eq!((cc.window, w.cwnd), (6.0 * MSS + MSS / 6.0, 10.0 * MSS));
+    }
+
+    #[test]
+    fn alpha_follows_the_marks_once_in_a_virtual_round_trip() {
+        let mut cc = prague("v0.7");
+        let mut w = Window { cwnd: 10.0 * MSS, ssthresh: 5.0 * MSS };
+        cc.on_start(&mut w, MSS);
+        (cc.marked, cc.round, cc.end, cc.updated) = (true, (1_000, 4), 2_000, Time(1));
+        (cc.srtt, cc.alpha) = (0.010, 0.5);
+        cc.on_ack(&mut w, &ack(10, 4, 14, 4, 1), true);
+        assert_eq!(cc.alpha, 0.5, "a round trip is over, but not 25 ms");
+        cc.on_ack(&mut w, &ack(26, 8, 18, 4, 1), true);
+        assert_eq!(cc.alpha, average(0.5, 2.0 / 8.0, 0.0625));
+        cc.on_ack(&mut w, &ack(60, 12, 22, 4, 4), true);
+        assert_eq!(cc.alpha, average(0.5, 2.0 / 8.0, 0.0625), "25 ms are over, but not the round trip");
+    }
+
+    #[test]
+    fn a_mark_takes_half_of_alpha_once_in_a_virtual_round_trip() {
+        let mut cc = prague("v0.7");
+        let mut w = Window { cwnd: 40.0 * MSS, ssthresh: 20.0 * MSS };
+        cc.on_start(&mut w, MSS);
+        (cc.marked, cc.round, cc.end, cc.srtt, cc.alpha) = (true, (u64::MAX, 4), u64::MAX, 0.010, 0.25);
+        cc.on_ack(&mut w, &ack(100, 1, 41, 1, 1), true);
+        assert_eq!(cc.window, 35.0 * MSS);
+        cc.on_ack(&mut w, &ack(124, 2, 42, 1, 1), true);
+        assert_eq!(cc.window, 35.0 * MSS);
+        cc.on_ack(&mut w, &ack(125, 3, 43, 1, 1), true);
+        assert_eq!(cc.window, 35.0 * MSS * 0.875);
+    }
+
+    #[test]
+    fn growth_scales_four_rounds_after_slow_start_or_five_hundred() {
+        for (form, rounds) in [("v0.7", 4), ("v0.6", 500)] {
+            let mut cc = prague(form);
+            let mut w = Window { cwnd: 10.0 * MSS, ssthresh: 5.0 * MSS };
+            cc.on_start(&mut w, MSS);
+            for round in 1..=rounds + 1 {
+                let before = cc.window;
+                both(&mut cc, &mut w, &ack(10 * round, round, round, 1, 0));
+                let step = (cc.window - before) * before / (MSS * MSS);
+                let expected = if round < rounds { 1.0 } else { 0.16 };
+                assert!((step - expected).abs() < 1e-9, "{form} {round}: {step}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_loss_halves_the_window_and_marks_do_not_cut_until_recovery_ends() {
+        let mut cc = prague("v0.7");
+        let mut w = Window { cwnd: 40.0 * MSS, ssthresh: 20.0 * MSS };
+        cc.on_start(&mut w, MSS);
+        (cc.marked, cc.alpha, cc.srtt) = (true, 1.0, 0.010);
+        assert_eq!(cc.ssthresh(&w, &Congestion::new(Signal::Loss, Time::ZERO, 40.0 * MSS, MSS)), 20.0 * MSS);
+        cc.on_state(&mut w, Recovery::Recovery);
+        cc.on_ack(&mut w, &ack(100, 1, 41, 1, 1), true);
+        assert_eq!((cc.window, w.cwnd), (40.0 * MSS, 40.0 * MSS));
+        w.cwnd = 20.0 * MSS;
+        cc.on_state(&mut w, Recovery::Open);
+        assert_eq!(cc.window, 20.0 * MSS);
+    }
+
+    #[test]
+    fn pacing_is_the_window_per_round_trip_and_twice_that_far_below_the_threshold() {
+        let mut cc = prague("v0.7");
+        let mut w = Window { cwnd: 10.0 * MSS, ssthresh: f64::INFINITY };
+        cc.on_start(&mut w, MSS);
+        let path = Path { smoothed: Some(Duration(10_000_000)), least: None };
+        assert_eq!(cc.pacing_rate(&w, &path), Some(2e6));
+        w.ssthresh = 20.0 * MSS;
+        assert_eq!(cc.pacing_rate(&w, &path), Some(1e6));
+        assert_eq!(cc.pacing_rate(&w, &Path::default()), None);
+        assert_eq!(cc.send_quantum(MSS), MSS);
+        (cc.window, cc.srtt) = (4096.0 * MSS, 0.1);
+        assert_eq!(cc.send_quantum(MSS), 10.0 * MSS);
+    }
+}
