@@ -81,7 +81,11 @@ OBSERVED = {
 """The observable in the lower panel."""
 MARKED = {f"{QUEUE}.kind": "red", f"{QUEUE}.action": "mark", "groups.all.tcp.ecn": "accurate"}
 CONEX = {"groups.all.tcp.conex": {"report": "loss-and-ecn", "unit": "packets", "credit": "first-and-third"}}
-MARKERS = {"dctcp": {"kind": "codel", "ce_threshold": "3 ms"}, "wtp": {"kind": "virtual-queue"}}
+MARKERS = {
+    "dctcp": {"kind": "codel", "ce_threshold": "3 ms"},
+    "prague": {"kind": "codel", "ce_threshold": "1 ms"},
+    "wtp": {"kind": "virtual-queue"},
+}
 """Queues of controls that react to marks."""
 NEEDS = {
     "auditor": MARKED | CONEX,

@@ -128,7 +128,7 @@ pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
             ("cake", "fq-codel as a leaf of the scheduler htb"),
             ("fq-pie", "fq-codel, or pie"),
             ("blue", "pie"),
-            ("l4s", "dualpi2, and congestion_control \"dctcp\" with ect = 1"),
+            ("l4s", "dualpi2, and congestion_control \"prague\""),
         ],
         Room::Scheduler => &[("wfq", "drr"), ("cake", "htb with leaves of fq-codel")],
         Room::Stage => &[("cake", SHAPERS)],

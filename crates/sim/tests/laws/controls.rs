@@ -195,3 +195,38 @@ fn dctcp_does_not_starve_behind_delayed_acks() {
     let goodput = marked.number("groups.one.goodput_bps");
     assert!(goodput > 0.9 * expected && goodput < 2.0 * expected, "{goodput}, {expected}");
 }
+
+/// A flow's rate through a marker of probability `p`, in packets of 1448 B per second. Nothing waits: 1 Gbit/s.
+fn prague_rate(p: f64, round_trip_ms: f64) -> f64 {
+    let queue = format!(r#"{{ kind = "constant-probability", probability = {p}, action = "mark" }}"#);
+    let text = alone(r#"{ congestion_control = "prague" }"#, &queue)
+        .replace("10 Mbit/s", "1 Gbit/s")
+        .replace("100 Mbit/s", "10 Gbit/s")
+        .replace("\"1 ms\"", "\"0 ms\"")
+        .replace("19 ms", &format!("{} ms", round_trip_ms / 2.0));
+    let run = run(&text, 2);
+    assert_eq!(run.drops("bottleneck"), 0.0);
+    run.number("groups.one.goodput_bps") / 8.0 / 1448.0
+}
+
+/// TCP Prague adds (1 - p) packets in 25 ms and takes W p / 2 at a mark. Let x = W p marks arrive in 25 ms. If each 25 ms
+/// with a mark has a reduction, x (1 - exp(-x)) = 2 (1 - p). If a reduction waits 25 ms and then for a mark, it is less
+/// frequent: x x / (1 + x) = 2 (1 - p). The rate lies between these, whatever the round trip below 25 ms.
+#[test]
+fn prague_has_the_rate_of_a_round_trip_of_25_ms_where_its_own_is_shorter() {
+    for p in [0.02, 0.08] {
+        let (mut least, mut most) = (2.0, 2.0);
+        for _ in 0..50 {
+            least = 2.0 * (1.0 - p) / (1.0 - f64::exp(-least));
+            most = 2.0 * (1.0 - p) * (1.0 + most) / most;
+        }
+        let range = 0.93 * least / p / 0.025..1.07 * most / p / 0.025;
+        for round_trip_ms in [5.0, 10.0, 25.0] {
+            let rate = prague_rate(p, round_trip_ms);
+            assert!(range.contains(&rate), "{p}, {round_trip_ms} ms: {rate}, not in {range:?}");
+        }
+        // A longer round trip has the same window.
+        let rate = 2.0 * prague_rate(p, 50.0);
+        assert!(range.contains(&rate), "{p}, 50 ms: {rate}, not in {range:?}");
+    }
+}
