@@ -48,8 +48,8 @@ pub struct Prague {
     /// Alpha changes when data beyond this is acknowledged, and a virtual round trip is over.
     end: u64,
     updated: Time,
-    /// A mark reduces the window from here on.
-    next_cut: Time,
+    /// The last reduction by a mark.
+    cut: Option<Time>,
     /// The current round ends with this byte; rounds since slow start.
     round: (u64, u32),
 }
@@ -75,7 +75,7 @@ impl Registered for Prague {
             counted: (0.0, 0.0),
             end: 0,
             updated: Time::ZERO,
-            next_cut: Time::ZERO,
+            cut: None,
             round: (0, 0),
         })
     }
@@ -89,7 +89,10 @@ impl Registered for Prague {
     fn contradictions(_: &Values, profile: &Profile) -> Vec<String> {
         let mut wrong = Vec::new();
         if !matches!(profile.ecn, Ecn::Accurate | Ecn::PerPacket) {
-            wrong.push(format!("prague counts marks: it needs ecn = \"accurate\", not \"{}\"", profile.ecn.word()));
+            wrong.push(format!(
+                "prague counts marks: it needs ecn = \"accurate\", not \"{}\"",
+                profile.ecn.word()
+            ));
         } else if profile.ect != Ect::One {
             wrong.push("prague is an L4S control: it needs ect = 1".into());
         }
@@ -112,9 +115,14 @@ impl Prague {
         w.cwnd < w.ssthresh
     }
 
+    /// Whether a virtual round trip is over since `from`.
+    fn is_over(&self, from: Time, now: Time) -> bool {
+        now >= from + Duration::from_seconds(self.virtual_rtt())
+    }
+
     /// The share of marked bytes of the last virtual round trip enters alpha.
     fn update(&mut self, acked: &Acked) {
-        if acked.una <= self.end || acked.now < self.updated + Duration::from_seconds(self.virtual_rtt()) {
+        if acked.una < self.end || !self.is_over(self.updated, acked.now) {
             return;
         }
         let (bytes, marked) = self.counted;
@@ -125,13 +133,13 @@ impl Prague {
     }
 
     /// A mark reduces W by alpha / 2, once in a virtual round trip; the first one by half. It ends slow start.
-    fn cut(&mut self, w: &mut Window, now: Time) {
-        if now >= self.next_cut && !self.in_loss {
+    fn reduce(&mut self, w: &mut Window, acked: &Acked) {
+        if !self.in_loss && self.cut.is_none_or(|cut| self.is_over(cut, acked.now)) {
             self.window *= if self.marked { left(self.alpha) } else { 0.5 };
-            self.next_cut = now + Duration::from_seconds(self.virtual_rtt());
+            self.cut = Some(acked.now);
         }
         self.marked = true;
-        w.ssthresh = w.ssthresh.min(self.window);
+        w.ssthresh = w.ssthresh.min(self.target(acked.mss));
     }
 }
 
@@ -151,16 +159,16 @@ impl Control for Prague {
         let bytes = acked.bytes as f64;
         self.counted.0 += bytes;
         self.counted.1 += (f64::from(acked.marks) * acked.mss).min(bytes);
-        if acked.una > self.round.0 {
+        if acked.una >= self.round.0 {
             self.round.0 = acked.next;
             self.round.1 = self.round.1.saturating_add(u32::from(w.ssthresh.is_finite()));
         }
         if acked.marks > 0 {
-            self.cut(w, acked.now);
+            self.reduce(w, acked);
         }
         self.update(acked);
         if !self.in_loss && w.cwnd > self.target(acked.mss) {
-            w.cwnd -= acked.mss;
+            w.cwnd = libm::ceil(w.cwnd / acked.mss - 1.0) * acked.mss;
         }
     }
 
@@ -172,10 +180,11 @@ impl Control for Prague {
             self.window = w.cwnd;
             return;
         }
-        let scale = if self.round.1 < self.plain_rounds { 1.0 } else { increase(self.srtt, self.virtual_rtt) };
-        self.window += packets * scale * acked.mss * acked.mss / self.window;
+        let scale =
+            if self.round.1 < self.plain_rounds { 1.0 } else { increase(self.srtt, self.virtual_rtt) };
+        self.window += packets * scale * acked.mss * acked.mss / self.window.max(acked.mss);
         if w.cwnd < self.target(acked.mss) {
-            w.cwnd += acked.mss;
+            w.cwnd = libm::floor(w.cwnd / acked.mss + 1.0) * acked.mss;
         }
     }
 
@@ -267,13 +276,26 @@ congestion_control = "prague""#,
     observables: &[
         WINDOW,
         Observable { name: "alpha", unit: "1", doc: "Moving average of the share of marked bytes." },
-        Observable { name: "virtual_rtt", unit: "s", doc: "Virtual round-trip time: max(srtt, 25 ms)." },
+        Observable {
+            name: "virtual_rtt",
+            unit: "s",
+            doc: "Virtual round-trip time: srtt, and max(srtt, 25 ms) from 4 rounds after slow start.",
+        },
     ],
     counters: &[],
     deviations: &[
         Deviation {
             what: "Marked bytes are marked packets times a full segment; the AccECN option is not used.",
             why: "The feedback counts packets.",
+        },
+        Deviation {
+            what: "W grows by at most one packet per unmarked packet.",
+            why: "The rule divides by W, which many marks bring close to 0: then one ACK would add thousands of \
+                  packets.",
+        },
+        Deviation {
+            what: "In loss recovery the profile's recovery sets the window, and a loss leaves two packets or more.",
+            why: "Recovery is the profile's for every control. Linux moves the window by one packet per ACK here too.",
         },
         Deviation {
             what: "No low-rate mode with small packets, and no fallback to RFC 3168 behaviour.",
@@ -340,7 +362,7 @@ mod tests {
         assert_eq!((w.ssthresh, w.cwnd), (6.0 * MSS, 11.0 * MSS));
         assert_eq!(cc.window, 6.0 * MSS + MSS / 6.0);
         assert_eq!(cc.alpha, 0.0);
-        // A second mark within the round trip changes nothing but the ssthresh, which W exceeds.
+        // A second mark within the round trip changes nothing.
         cc.on_ack(&mut w, &ack(12, 6, 16, 2, 2), true);
         assert_eq!((cc.window, w.cwnd), (6.0 * MSS + MSS / 6.0, 10.0 * MSS));
     }
