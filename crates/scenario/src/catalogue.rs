@@ -141,9 +141,7 @@ pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
             ("icmp", "ping"),
             ("short-flow", "short-flows"),
         ],
-        Room::CongestionControl => {
-            &[("bbr", "vegas, or cubic"), ("hybla", "cubic"), ("westwood", "newreno")]
-        }
+        Room::CongestionControl => &[("hybla", "cubic"), ("westwood", "newreno")],
         Room::Adaptation => &[
             ("bba-1", "bba-0"),
             ("bba-2", "bba-0"),

@@ -494,7 +494,11 @@ impl Network<'_> {
         }
         let index = find(self.groups, |g| &g.name, group.name, "group")?;
         let draft = &self.groups[index];
-        let observable = observable(name.name, named(OBSERVABLES).chain(named(FLOW)), "a flow")?;
+        let controls = draft.traffic.iter().flatten().filter_map(|t| t.tcp.as_ref()?.as_ref());
+        let own = controls.flat_map(|tcp| named(tcp.congestion_control.mechanism.observables));
+        let valid = named(OBSERVABLES).chain(named(FLOW)).chain(own);
+        let observable = observable(name.name, valid, "a flow")?;
+        let of_sender = !named(FLOW).any(|name| name == observable);
         let blocks = draft.flows.as_deref();
         let per_user = blocks.map(|blocks| blocks.iter().map(|(_, n)| u64::from(*n)).sum());
         let kind = draft.opens();
@@ -513,7 +517,7 @@ impl Network<'_> {
         };
         let users = in_range(users.index, draft.users.map(u64::from), "users of the group")?;
         if let (true, Some(kind)) = (opened, kind) {
-            if !named(OBSERVABLES).any(|name| name == observable) || is_probed(observable) {
+            if !of_sender || is_probed(observable) {
                 return Err(Some(format!(
                     "{kind} opens its flows during the run; they have no {observable}; see \
                      groups.{}.transfers",
@@ -524,7 +528,7 @@ impl Network<'_> {
             return Ok(Target::Flow { group: index, users, flows, observable });
         }
         let flows = in_range(flows.index, per_user, "flows of a user")?;
-        if let Some(blocks) = blocks.filter(|_| named(OBSERVABLES).any(|name| name == observable)) {
+        if let Some(blocks) = blocks.filter(|_| of_sender) {
             let has_sender = match flows {
                 Copies::All => blocks.iter().any(|(tcp, _)| *tcp),
                 Copies::One(n) => {

@@ -208,6 +208,8 @@ pub struct Sent {
     pub in_flight: u64,
     /// Bytes declared lost by then (`P.lost`).
     pub lost: u64,
+    /// A retransmission.
+    pub again: bool,
 }
 
 /// Round-trip times of a connection.
@@ -242,7 +244,8 @@ pub struct RateSample {
     pub interval: Option<Duration>,
     /// Bytes in flight after the ACK.
     pub in_flight: u64,
-    /// The round-trip time of that segment, if it was sent once.
+    /// The round-trip time of the newest-sent segment among those that the ACK delivers and that were sent once
+    /// (`RS.rtt`).
     pub rtt: Option<Duration>,
     /// The round-trip times of the connection.
     pub path: Path,

@@ -8,6 +8,8 @@
 mod control;
 mod events;
 pub mod hystart;
+#[cfg(test)]
+mod probe;
 mod register;
 pub mod stepper;
 
@@ -33,6 +35,8 @@ register::controls! {
     ledbat: Ledbat(Box<Ledbat>),
     dctcp: Dctcp(Box<Dctcp>),
     prague: Prague(Box<Prague>),
+    bbr1: Bbr1(Box<Bbr1>),
+    bbr: Bbr(Box<Bbr>),
 }
 
 /// Registration of a control; the functions are those of [`Registered`].

@@ -1,9 +1,9 @@
 //! A congestion control stepped directly, without loss recovery. After an event the window is the threshold,
-//! and it is always fully used.
+//! and it is always fully used. A rate sample is that of a segment that left a round-trip time ago.
 
 use evenflow_base::{Duration, Time};
 
-use super::{Acked, Cause, Congestion, CongestionControl, Signal, Window};
+use super::{Acked, Cause, Congestion, CongestionControl, Path, RateSample, Sent, Signal, Window};
 
 /// A control and its window.
 #[derive(Clone, Debug)]
@@ -13,6 +13,9 @@ pub struct Stepper {
     mss: f64,
     /// SND.UNA.
     una: u64,
+    /// When how many bytes were delivered, for rate samples.
+    delivered: Vec<(Time, u64)>,
+    path: Path,
 }
 
 /// An acknowledgement; what is absent follows from the last one.
@@ -38,7 +41,7 @@ impl Stepper {
     /// With the window of a stack's start, the threshold being infinite.
     pub fn new(mut control: CongestionControl, initial_window: f64, mss: f64) -> Stepper {
         control.start(Window { cwnd: initial_window * mss, ssthresh: f64::INFINITY }, mss);
-        Stepper { control, mss, una: 0 }
+        Stepper { control, mss, una: 0, delivered: vec![(Time::ZERO, 0)], path: Path::default() }
     }
 
     /// The window.
@@ -77,12 +80,55 @@ impl Stepper {
             marks: step.marks,
         };
         let needs = self.control.needs();
+        if needs.rate_samples {
+            self.sample(bytes, next - una, step, now);
+        }
         if needs.every_ack {
             self.control.on_ack(&acked, true);
         }
         if step.marks == 0 || needs.every_mark {
             self.control.grow(&acked);
         }
+    }
+
+    /// The rate sample of an ACK of `bytes` that leaves `in_flight`.
+    fn sample(&mut self, bytes: u64, in_flight: u64, step: Step, now: Time) {
+        let rtt = step.rtt.or(self.path.smoothed).unwrap_or(Duration::ZERO);
+        let least = self.path.least.map_or(rtt, |least| least.min(rtt));
+        self.path = Path { smoothed: Some(rtt), least: Some(least) };
+        let at = Time(now.0.saturating_sub(rtt.0));
+        let until = self.delivered.partition_point(|(then, _)| *then <= at).max(1);
+        let (delivered_at, delivered) = self.delivered[until - 1];
+        self.delivered.drain(..until - 1);
+        let total = self.delivered.last().map_or(0, |last| last.1) + bytes;
+        self.delivered.push((now, total));
+        let packet = Sent {
+            seq: self.una.saturating_sub(bytes),
+            len: bytes,
+            at,
+            delivered,
+            delivered_at,
+            first_sent: delivered_at,
+            application_limited: false,
+            in_flight: in_flight + bytes,
+            lost: 0,
+            again: false,
+        };
+        let interval = now.since(delivered_at);
+        self.control.on_rate_sample(&RateSample {
+            now,
+            total: (total, 0),
+            packet: Some(packet),
+            delivered: total - delivered,
+            lost: 0,
+            newly_acked: bytes,
+            newly_lost: 0,
+            interval: Some(interval).filter(|interval| *interval >= least && *interval > Duration::ZERO),
+            in_flight,
+            rtt: step.rtt,
+            path: self.path,
+            marks: step.marks,
+        });
     }
 
     /// Whether [`Stepper::ack`] reports marks, instead of events.

@@ -488,7 +488,7 @@ impl Core {
         if self.exposed.is_some() || self.departures.is_some() {
             let flight = flight(self);
             ip = self.say(seq, payload, again, ip, flight, x);
-            self.depart(seq, payload, flight as u64, x);
+            self.depart(seq, payload, again, flight as u64, x);
         }
         if self.marks.send_cwr && self.marks.mode == Ecn::Classic && !again {
             bits |= flags::CWR;

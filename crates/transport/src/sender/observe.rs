@@ -5,7 +5,7 @@ use crate::Profile;
 use super::{Life, Sender};
 
 impl Sender {
-    /// The value of an observable. A probed one has none before the handshake is over.
+    /// The value of an observable, also of those of the congestion control. A probed one has none before the handshake is over.
     pub fn observe(&self, name: &str, profile: &Profile) -> Option<f64> {
         let segments = |bytes: f64| Some(bytes / profile.mss as f64).filter(|value| value.is_finite());
         let probed = |bytes: f64| segments(bytes).filter(|_| self.life() != Life::Opening);
@@ -14,7 +14,7 @@ impl Sender {
             "ssthresh" => segments(self.window().ssthresh),
             "probed_window" => probed(self.window().cwnd),
             "probed_ssthresh" => probed(self.remembered_threshold(profile)),
-            _ => None,
+            _ => self.control().observe(name),
         }
     }
 }

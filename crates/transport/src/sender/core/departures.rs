@@ -149,7 +149,7 @@ impl Core {
     /// A segment leaves; `flight`: bytes in flight with it.
     #[cold]
     #[inline(never)]
-    pub(in crate::sender) fn depart(&mut self, seq: u64, len: u64, flight: u64, x: &Context) {
+    pub(in crate::sender) fn depart(&mut self, seq: u64, len: u64, again: bool, flight: u64, x: &Context) {
         let now = x.now;
         let path = self.path();
         let Some(departures) = &mut self.departures else { return };
@@ -172,6 +172,7 @@ impl Core {
             application_limited: records.application_limited > 0,
             in_flight: flight,
             lost: records.lost,
+            again,
         };
         records.write(sent);
         self.control.on_packet_sent(&sent);
@@ -215,7 +216,8 @@ impl Core {
             taken.extend(records.take(from..to));
         }
         let newly_acked = taken.iter().map(|sent| sent.len).sum();
-        let newest = taken.into_iter().max_by_key(|sent| (sent.at, sent.seq));
+        let newest = taken.iter().copied().max_by_key(|sent| (sent.at, sent.seq));
+        let once = taken.iter().filter(|sent| !sent.again).map(|sent| sent.at).max();
         records.delivered += newly_acked;
         if newly_acked > 0 {
             records.delivered_at = now;
@@ -242,7 +244,7 @@ impl Core {
             newly_lost,
             interval,
             in_flight,
-            rtt: newest.map(|packet| now.since(packet.at)),
+            rtt: once.map(|at| now.since(at)),
             path,
             marks,
         };
