@@ -2,6 +2,7 @@
 
 mod accounting;
 mod aqm;
+mod bbr;
 mod common;
 mod conex;
 mod controls;

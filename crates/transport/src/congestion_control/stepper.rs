@@ -81,7 +81,7 @@ impl Stepper {
         };
         let needs = self.control.needs();
         if needs.rate_samples {
-            self.sample(bytes, next - una, step, now);
+            self.sample(bytes, next.saturating_sub(una), step, now);
         }
         if needs.every_ack {
             self.control.on_ack(&acked, true);

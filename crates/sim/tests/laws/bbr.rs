@@ -1,0 +1,136 @@
+//! BBR in a network: its states in order, its small queue, its share against CUBIC.
+
+use super::common::{Run, run};
+
+/// Bulk flows over 10 Mbit/s and 40 ms: `groups` of (name, users, TCP options). A packet of 1514 bytes with 1448 of
+/// payload takes 1.2112 ms, so the product is 33 packets. The buffer is `buffer` packets.
+fn share(groups: &[(&str, u32, &str)], buffer: u32, duration: &str, series: &str, seed: u64) -> Run {
+    let mut text = format!(
+        r#"
+duration = "{duration}"
+warmup = "10 s"
+links.access = {{ rate = "100 Mbit/s", delay = "1 ms", per = "user" }}
+links.bottleneck = {{ rate = "10 Mbit/s", delay = "19 ms", queue = {{ limit = "{buffer} packets" }} }}
+"#
+    );
+    for (name, users, tcp) in groups {
+        text += &format!(
+            r#"
+[groups.{name}]
+users = {users}
+path = ["access", "bottleneck"]
+traffic = {{ kind = "bulk", start = {{ uniform = ["0 s", "1 s"] }} }}
+tcp = {{ stack = "linux", {tcp} }}
+"#
+        );
+    }
+    run(&(text + series), seed)
+}
+
+fn alone(control: &str, buffer: u32, duration: &str, seed: u64) -> Run {
+    let series: String = ["state", "bandwidth", "min_rtt", "window"]
+        .map(|name| format!("  {{ of = \"groups.one.users[0].flows[0].{name}\", every = \"5 ms\" }},\n"))
+        .concat();
+    let tcp = format!("congestion_control = \"{control}\"");
+    share(&[("one", 1, &tcp)], buffer, duration, &format!("[record]\nseries = [\n{series}]\n"), seed)
+}
+
+/// The states that a flow passes through, and when each begins.
+fn states(run: &Run) -> Vec<(f64, u32)> {
+    let (times, states) = run.column("groups.one.users[0].flows[0].state");
+    let mut seen: Vec<(f64, u32)> = Vec::new();
+    for (&at, &state) in times.iter().zip(states).filter(|(_, state)| !state.is_nan()) {
+        if seen.last().is_none_or(|last| last.1 != state as u32) {
+            seen.push((at, state as u32));
+        }
+    }
+    seen
+}
+
+/// Startup, Drain, then cycles of DOWN, CRUISE, REFILL and UP; ProbeRTT returns to CRUISE. A step of 5 ms may miss a short
+/// state.
+#[test]
+fn bbr_passes_through_its_states_in_order() {
+    let run = alone("bbr", 264, "30 s", 1);
+    let seen = states(&run);
+    let order: Vec<u32> = seen.iter().map(|(_, state)| *state).collect();
+    assert_eq!(order[..5], [0, 1, 2, 3, 4], "{seen:?}");
+    for pair in order.windows(2) {
+        let follows = [(0, 1), (1, 2), (1, 3), (2, 3), (2, 4), (3, 4), (4, 5), (5, 2), (5, 3), (6, 3)];
+        assert!(follows.contains(&(pair[0], pair[1])) || pair[1] == 6, "{seen:?}");
+    }
+    // 33 packets are 33 round trips of the Reno time scale: a probe every 1.3 to 1.6 s.
+    let ups: Vec<f64> = seen.iter().filter(|(_, state)| *state == 5).map(|(at, _)| *at).collect();
+    assert!((12..=24).contains(&ups.len()), "{ups:?}");
+    // Alone, its own ProbeRTT finds a lower round trip only every 5 s at the soonest.
+    let rtts: Vec<f64> = seen.iter().filter(|(_, state)| *state == 6).map(|(at, _)| *at).collect();
+    assert!(rtts.windows(2).all(|pair| pair[1] - pair[0] >= 5.0) && rtts.len() <= 5, "{rtts:?}");
+    let (_, bandwidth) = run.column("groups.one.users[0].flows[0].bandwidth");
+    // The payload's share of 10 Mbit/s.
+    let payload = 10e6 * 1448.0 / 1514.0;
+    let last = bandwidth[bandwidth.len() - 1];
+    assert!((last / payload - 1.0).abs() < 0.02, "{last}");
+    let (_, min_rtt) = run.column("groups.one.users[0].flows[0].min_rtt");
+    let last = min_rtt[min_rtt.len() - 1];
+    assert!((0.040..0.046).contains(&last), "{last}");
+}
+
+#[test]
+fn bbr1_passes_through_its_states_in_order() {
+    let seen = states(&alone("bbr1", 264, "30 s", 1));
+    let order: Vec<u32> = seen.iter().map(|(_, state)| *state).collect();
+    assert_eq!(order[..3], [0, 1, 2], "{seen:?}");
+    assert!(order[3..].iter().enumerate().all(|(i, state)| *state == if i % 2 == 0 { 3 } else { 2 }), "{seen:?}");
+    // ProbeRTT every ten seconds: two or three in 30 s, each of 200 ms and a round trip or two.
+    let rtts = seen.iter().filter(|(_, state)| *state == 3).count();
+    assert!((2..=3).contains(&rtts), "{seen:?}");
+}
+
+/// Alone, the queue has a bandwidth-delay product at most, whatever the buffer, and nothing is lost after Startup.
+#[test]
+fn alone_it_fills_the_link_with_a_small_queue() {
+    for control in ["bbr1", "bbr"] {
+        for buffer in [66, 264] {
+            let run = alone(control, buffer, "60 s", 1);
+            let used = run.number("links.bottleneck.utilisation");
+            let queue = run.number("links.bottleneck.queue_packets_mean");
+            assert!(used >= 0.9, "{control} with {buffer}: {used}");
+            assert!(queue <= 33.0, "{control} with {buffer}: {queue}");
+            assert_eq!(run.drops("bottleneck"), 0.0, "{control} with {buffer}");
+        }
+    }
+}
+
+/// Ware et al. (IMC 2019, equations 6 to 8) for one flow: with a buffer of X products and q packets the loss-based flows
+/// have the share p = 1/2 - 1/(2X) - 4/q of the buffer, and BBRv1 has 1 - p of the link, less ProbeRTT.
+fn ware(buffer: f64) -> f64 {
+    let (product, packet, rtt) = (33.0, 1514.0 * 8.0 / 10e6, 0.04);
+    let p = 0.5 - product / (2.0 * buffer) - 4.0 / buffer;
+    let probe_rtt = (buffer * packet + 0.2 + rtt) / 10.0;
+    (1.0 - p) * (1.0 - probe_rtt)
+}
+
+/// The mean share of one BBRv1 flow among `others` CUBIC flows.
+fn bbr1_share(others: u32, buffer: u32) -> f64 {
+    let of = |seed| {
+        let groups = [
+            ("bbr", 1, "congestion_control = \"bbr1\""),
+            ("cubic", others, "congestion_control = \"cubic\""),
+        ];
+        let run = share(&groups, buffer, "190 s", "", seed);
+        let rate = |group: &str| run.number(&format!("groups.{group}.throughput_bps"));
+        rate("bbr") / (rate("bbr") + rate("cubic"))
+    };
+    (1..=4).map(of).sum::<f64>() / 4.0
+}
+
+/// In deep buffers one BBRv1 flow has about what the model says, however many CUBIC flows there are.
+#[test]
+fn one_bbr1_flow_has_ware_et_als_share_of_deep_buffers() {
+    for buffer in [132, 264, 528] {
+        for others in [1, 4] {
+            let (is, expected) = (bbr1_share(others, buffer), ware(f64::from(buffer)));
+            assert!((is - expected).abs() < 0.12, "{others} CUBIC flows, {buffer} packets: {is}, not {expected}");
+        }
+    }
+}
