@@ -215,6 +215,37 @@ fn segments_leave_at_the_rate_and_samples_show_it() {
     assert!(seen.lost.is_empty() && seen.states.is_empty());
 }
 
+/// Section 4.1.2 by hand. Nothing was in flight when the first segment left at 40 ms, so both intervals begin then. The ACK
+/// of two segments that left at 40 and 41 ms comes at 81 ms: it took 41 ms, sending took 1 ms.
+#[test]
+fn the_first_rate_samples_by_hand() {
+    let mut world = World::new(thousand(), 1e6, 1000.0, None);
+    world.run(ms(90), |_| false);
+    let seen = world.seen.lock().unwrap();
+    let of = |n: usize| {
+        let sample = &seen.samples[n];
+        let packet = sample.packet.unwrap();
+        (sample.now, packet.seq, packet.delivered, sample.delivered, sample.interval, sample.rtt)
+    };
+    let time = |t| Some(Duration::from_millis(t));
+    assert_eq!(of(0), (ms(81), 1000, 0, 2000, time(41), time(40)));
+    assert_eq!(of(1), (ms(83), 3000, 0, 4000, time(43), time(40)));
+    assert_eq!(seen.samples[1].packet.unwrap().first_sent, ms(40));
+}
+
+/// The ACK of a retransmission alone shows no round trip: it may be that of the original (Karn's rule).
+#[test]
+fn a_retransmission_shows_no_round_trip() {
+    let mut world = World::new(thousand(), 1e6, 1000.0, None);
+    let mut left = 1;
+    world.run(ms(400), |s| s.seq == 50_000 && s.payload > 0 && std::mem::take(&mut left) > 0);
+    let seen = world.seen.lock().unwrap();
+    let again: Vec<&RateSample> = seen.samples.iter().filter(|s| s.packet.is_some_and(|p| p.again)).collect();
+    assert_eq!(again.len(), 1);
+    assert_eq!((again[0].packet.unwrap().seq, again[0].rtt), (50_000, None));
+    assert!(seen.samples.iter().all(|s| s.rtt.is_none_or(|rtt| rtt >= Duration::from_millis(40))));
+}
+
 /// Bursts of four segments leave each four milliseconds.
 #[test]
 fn a_quantum_leaves_at_once() {
