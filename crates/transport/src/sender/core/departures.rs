@@ -77,6 +77,9 @@ impl Departures {
 impl Records {
     /// The segment `sent` leaves, for the first time or again.
     fn write(&mut self, sent: Sent) {
+        if self.sent.back().is_none_or(|last| last.seq + last.len <= sent.seq) {
+            return self.sent.push_back(sent);
+        }
         let end = sent.seq + sent.len;
         let at = self.sent.partition_point(|other| other.seq + other.len <= sent.seq);
         let mut tail = None;
@@ -99,17 +102,23 @@ impl Records {
     }
 
     /// Takes out the records of what lies in `range`.
-    fn take(&mut self, range: Range<u64>) -> Vec<Sent> {
-        let from = self.sent.partition_point(|sent| sent.seq < range.start);
-        let until = self.sent.partition_point(|sent| sent.seq + sent.len <= range.end).max(from);
-        let mut taken: Vec<Sent> = self.sent.drain(from..until).collect();
+    fn take(&mut self, range: Range<u64>, mut each: impl FnMut(Sent)) {
+        let from = if range.start == 0 { 0 } else { self.sent.partition_point(|sent| sent.seq < range.start) };
+        if from == 0 {
+            while let Some(&sent) = self.sent.front().filter(|sent| sent.seq + sent.len <= range.end) {
+                self.sent.pop_front();
+                each(sent);
+            }
+        } else {
+            let until = self.sent.partition_point(|sent| sent.seq + sent.len <= range.end).max(from);
+            self.sent.drain(from..until).for_each(&mut each);
+        }
         // An ACK within a segment delivers its first part.
         if let Some(first) = self.sent.get_mut(from).filter(|sent| sent.seq < range.end)
             && let Some(rest) = cut(first, range.end)
         {
-            taken.push(std::mem::replace(first, rest));
+            each(std::mem::replace(first, rest));
         }
-        taken
     }
 }
 
@@ -211,13 +220,20 @@ impl Core {
         let path = self.path();
         let records = self.departures.as_mut().and_then(|departures| departures.records.as_mut());
         let Some(records) = records else { return };
-        let mut taken = records.take(0..una);
+        let (mut newly_acked, mut newest, mut once) = (0, None::<Sent>, None);
+        let mut deliver = |sent: Sent| {
+            newly_acked += sent.len;
+            if newest.is_none_or(|last| (sent.at, sent.seq) >= (last.at, last.seq)) {
+                newest = Some(sent);
+            }
+            if !sent.again {
+                once = once.max(Some(sent.at));
+            }
+        };
+        records.take(0..una, &mut deliver);
         for &(from, to) in report.blocks().iter().filter(|(_, to)| *to > una) {
-            taken.extend(records.take(from..to));
+            records.take(from..to, &mut deliver);
         }
-        let newly_acked = taken.iter().map(|sent| sent.len).sum();
-        let newest = taken.iter().copied().max_by_key(|sent| (sent.at, sent.seq));
-        let once = taken.iter().filter(|sent| !sent.again).map(|sent| sent.at).max();
         records.delivered += newly_acked;
         if newly_acked > 0 {
             records.delivered_at = now;
