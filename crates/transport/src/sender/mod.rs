@@ -379,7 +379,10 @@ impl Sender {
                 self.core.rto = self.core.rto + self.core.rto;
                 self.send_syn(now, profile, out);
             }
-            Life::Open if now >= self.core.release() => self.send(now, profile, out),
+            Life::Open if now >= self.core.release() => {
+                self.core.end_wait();
+                self.send(now, profile, out);
+            }
             Life::Open => {
                 if now >= recovery!(&self.recovery, recovery => recovery.early()) {
                     let x = &mut Context { now, profile, out };

@@ -151,6 +151,13 @@ impl Core {
         self.departures.as_ref().map_or(Time::NEVER, |departures| departures.release)
     }
 
+    /// The wait for a release is over; the window may hold the segment back now.
+    pub(in crate::sender) fn end_wait(&mut self) {
+        if let Some(departures) = &mut self.departures {
+            departures.release = Time::NEVER;
+        }
+    }
+
     fn path(&self) -> Path {
         Path { smoothed: self.rtt.smoothed(), least: self.rtt.least() }
     }
