@@ -18,6 +18,8 @@ __all__ = [
     "Auditor",
     "BandwidthManager",
     "Bba0",
+    "Bbr",
+    "Bbr1",
     "Bola",
     "Bulk",
     "Cbr",
@@ -2527,6 +2529,60 @@ class Dctcp(Table):
 
     gain: Number | None = None
     initial_alpha: Number | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bbr1(Table):
+    """BBRv1.
+
+    Paces at a gain times the largest delivery rate of ten round trips. The window is twice the product of that rate
+    and the least round-trip time of ten seconds. Losses change the rate only where they look like those of a policer.
+    Congestion marks are ignored.
+
+    Source: Linux 6.12 (tcp_bbr); Cardwell et al. 2016.
+
+    Attributes:
+        cwnd_gain: Window gain outside Startup, Drain and ProbeRTT. (number; default: 2; at least 1, at most 16)
+        min_rtt_window: Length of the filter of the least round-trip time, and interval of ProbeRTT. (duration;
+            default: 10 s; more than 0)
+        policer_detection: Detects policers by two loss intervals with the same rate, and paces at that rate for 48
+            rounds. (flag; default: true)
+    """
+
+    KIND: ClassVar[str | None] = "bbr1"
+
+    cwnd_gain: Number | None = None
+    min_rtt_window: Quantity | None = None
+    policer_detection: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bbr(Table):
+    """BBRv3.
+
+    Paces around the largest delivery rate of two probing cycles. The window is a gain times the product of that rate
+    and the least round-trip time. Losses above 2 % of a round trip bound the data in flight; other losses bound rate
+    and data in flight until the next probe. Congestion marks are ignored.
+
+    Source: draft-ietf-ccwg-bbr-06, editors' copy of 3 August 2026.
+
+    Attributes:
+        loss_threshold: Share of lost data in a round trip above which a probe went too high (LossThresh). (number;
+            default: 0.02; more than 0, at most 0.5)
+        beta: Factor of the short-term bounds after a round trip with losses (Beta). (number; default: 0.7; more than
+            0, at most 1)
+        headroom: Share of the long-term bound of data in flight that cruising leaves free (Headroom). (number;
+            default: 0.15; at least 0, at most 0.9)
+        probe_rtt_interval: Time without a lower round trip before ProbeRTT (ProbeRTTInterval). (duration; default: 5
+            s; more than 0)
+    """
+
+    KIND: ClassVar[str | None] = "bbr"
+
+    loss_threshold: Number | None = None
+    beta: Number | None = None
+    headroom: Number | None = None
+    probe_rtt_interval: Quantity | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
