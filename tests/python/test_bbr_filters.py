@@ -1,4 +1,4 @@
-"""BBR's filters beside a second implementation, written from draft-ietf-ccwg-bbr-06 and the description of Kathleen Nichols' filter."""
+"""BBR's filters and a second implementation, from draft-ietf-ccwg-bbr-06 and a description of Nichols' filter."""
 
 from __future__ import annotations
 
@@ -150,7 +150,8 @@ def test_the_bandwidth_of_bbr1_is_the_largest_of_ten_rounds(seed: int) -> None:
         assert answer["bandwidth"] <= exact * (1 + 1e-9)
         under += answer["bandwidth"] < exact * (1 - 1e-9)
     # Three candidates do not always have the exact maximum.
-    assert rounds.count > 100 and under < 600
+    assert rounds.count > 100
+    assert under < 600
 
 
 @pytest.mark.parametrize("seed", range(4))
