@@ -54,14 +54,15 @@ fn bbr_passes_through_its_states_in_order() {
     let run = alone("bbr", 264, "30 s", 1);
     let seen = states(&run);
     let order: Vec<u32> = seen.iter().map(|(_, state)| *state).collect();
-    assert_eq!(order[..5], [0, 1, 2, 3, 4], "{seen:?}");
+    // The ACK that ends Drain finds a product in flight, which also ends DOWN.
+    assert_eq!(order[..4], [0, 1, 3, 4], "{seen:?}");
     for pair in order.windows(2) {
         let follows = [(0, 1), (1, 2), (1, 3), (2, 3), (2, 4), (3, 4), (4, 5), (5, 2), (5, 3), (6, 3)];
         assert!(follows.contains(&(pair[0], pair[1])) || pair[1] == 6, "{seen:?}");
     }
-    // 33 packets are 33 round trips of the Reno time scale: a probe every 1.3 to 1.6 s.
+    // 33 packets are 32 or 33 round trips of the Reno time scale from DOWN on: 1.3 s at least. ProbeRTT starts the wait again.
     let ups: Vec<f64> = seen.iter().filter(|(_, state)| *state == 5).map(|(at, _)| *at).collect();
-    assert!((12..=24).contains(&ups.len()), "{ups:?}");
+    assert!(ups.windows(2).all(|pair| (1.3..4.0).contains(&(pair[1] - pair[0]))) && ups.len() > 7, "{ups:?}");
     // Alone, its own ProbeRTT finds a lower round trip only every 5 s at the soonest.
     let rtts: Vec<f64> = seen.iter().filter(|(_, state)| *state == 6).map(|(at, _)| *at).collect();
     assert!(rtts.windows(2).all(|pair| pair[1] - pair[0] >= 5.0) && rtts.len() <= 5, "{rtts:?}");
@@ -80,7 +81,10 @@ fn bbr1_passes_through_its_states_in_order() {
     let seen = states(&alone("bbr1", 264, "30 s", 1));
     let order: Vec<u32> = seen.iter().map(|(_, state)| *state).collect();
     assert_eq!(order[..3], [0, 1, 2], "{seen:?}");
-    assert!(order[3..].iter().enumerate().all(|(i, state)| *state == if i % 2 == 0 { 3 } else { 2 }), "{seen:?}");
+    assert!(
+        order[3..].iter().enumerate().all(|(i, state)| *state == if i % 2 == 0 { 3 } else { 2 }),
+        "{seen:?}"
+    );
     // ProbeRTT every ten seconds: two or three in 30 s, each of 200 ms and a round trip or two.
     let rtts = seen.iter().filter(|(_, state)| *state == 3).count();
     assert!((2..=3).contains(&rtts), "{seen:?}");
@@ -101,36 +105,27 @@ fn alone_it_fills_the_link_with_a_small_queue() {
     }
 }
 
-/// Ware et al. (IMC 2019, equations 6 to 8) for one flow: with a buffer of X products and q packets the loss-based flows
-/// have the share p = 1/2 - 1/(2X) - 4/q of the buffer, and BBRv1 has 1 - p of the link, less ProbeRTT.
-fn ware(buffer: f64) -> f64 {
-    let (product, packet, rtt) = (33.0, 1514.0 * 8.0 / 10e6, 0.04);
-    let p = 0.5 - product / (2.0 * buffer) - 4.0 / buffer;
-    let probe_rtt = (buffer * packet + 0.2 + rtt) / 10.0;
-    (1.0 - p) * (1.0 - probe_rtt)
-}
-
-/// The mean share of one BBRv1 flow among `others` CUBIC flows.
-fn bbr1_share(others: u32, buffer: u32) -> f64 {
+/// The share of one BBR flow among CUBIC flows of which there are `others`, as the mean of two seeds.
+fn share_of_bbr(control: &str, others: u32, buffer: u32) -> f64 {
     let of = |seed| {
-        let groups = [
-            ("bbr", 1, "congestion_control = \"bbr1\""),
-            ("cubic", others, "congestion_control = \"cubic\""),
-        ];
-        let run = share(&groups, buffer, "190 s", "", seed);
+        let tcp = format!("congestion_control = \"{control}\"");
+        let groups = [("bbr", 1, &*tcp), ("cubic", others, "congestion_control = \"cubic\"")];
+        let run = share(&groups, buffer, "130 s", "", seed);
         let rate = |group: &str| run.number(&format!("groups.{group}.throughput_bps"));
         rate("bbr") / (rate("bbr") + rate("cubic"))
     };
-    (1..=4).map(of).sum::<f64>() / 4.0
+    (of(1) + of(2)) / 2.0
 }
 
-/// In deep buffers one BBRv1 flow has about what the model says, however many CUBIC flows there are.
+/// Ware et al. (IMC 2019): BBRv1 takes most of a shallow drop-tail buffer from CUBIC, and its share falls as the buffer deepens.
+/// In deep buffers it has more than an equal share of several CUBIC flows. BBRv3 takes less of a shallow buffer.
 #[test]
-fn one_bbr1_flow_has_ware_et_als_share_of_deep_buffers() {
-    for buffer in [132, 264, 528] {
-        for others in [1, 4] {
-            let (is, expected) = (bbr1_share(others, buffer), ware(f64::from(buffer)));
-            assert!((is - expected).abs() < 0.12, "{others} CUBIC flows, {buffer} packets: {is}, not {expected}");
-        }
+fn bbr1_takes_shallow_buffers_and_its_share_falls_with_depth() {
+    for others in [1, 4] {
+        let shares = [33, 66, 264, 1056].map(|buffer| share_of_bbr("bbr1", others, buffer));
+        assert!(shares.windows(2).all(|pair| pair[1] < pair[0]), "{others}: {shares:?}");
+        assert!(shares[0] > 0.8, "{others}: {shares:?}");
     }
+    assert!(share_of_bbr("bbr1", 4, 528) > 0.3);
+    assert!(share_of_bbr("bbr", 1, 33) < share_of_bbr("bbr1", 1, 33));
 }

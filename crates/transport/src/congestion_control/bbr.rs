@@ -913,7 +913,11 @@ pub static TABLE: Mechanism = Mechanism {
             doc: "State: 0 Startup, 1 Drain, 2 ProbeBW_DOWN, 3 ProbeBW_CRUISE, 4 ProbeBW_REFILL, 5 ProbeBW_UP, \
                   6 ProbeRTT.",
         },
-        Observable { name: "pacing_gain", unit: "1", doc: "Pacing rate over bandwidth, before the margin of 1 %." },
+        Observable {
+            name: "pacing_gain",
+            unit: "1",
+            doc: "Pacing rate over bandwidth, before the margin of 1 %.",
+        },
         Observable { name: "cwnd_gain", unit: "1", doc: "Window over bandwidth-delay product." },
         Observable { name: "pacing_rate", unit: "bit/s", doc: "Pacing rate of payload." },
         Observable { name: "bandwidth", unit: "bit/s", doc: "Largest delivery rate of two cycles (max_bw)." },
@@ -923,7 +927,11 @@ pub static TABLE: Mechanism = Mechanism {
             doc: "Bound after losses (bw_shortterm); none until a loss.",
         },
         Observable { name: "min_rtt", unit: "s", doc: "Least round-trip time of ten seconds." },
-        Observable { name: "max_inflight", unit: "packets", doc: "Data in flight that fills the path (max_inflight)." },
+        Observable {
+            name: "max_inflight",
+            unit: "packets",
+            doc: "Data in flight that fills the path (max_inflight).",
+        },
         Observable {
             name: "inflight_longterm",
             unit: "packets",
@@ -934,7 +942,11 @@ pub static TABLE: Mechanism = Mechanism {
             unit: "packets",
             doc: "Bound after losses (inflight_shortterm); none until a loss.",
         },
-        Observable { name: "extra_acked", unit: "packets", doc: "Largest excess of ACKs over the bandwidth (extra_acked)." },
+        Observable {
+            name: "extra_acked",
+            unit: "packets",
+            doc: "Largest excess of ACKs over the bandwidth (extra_acked).",
+        },
     ],
     counters: &[],
     deviations: &[
@@ -1074,7 +1086,9 @@ mod tests {
     #[test]
     fn bursts_take_a_millisecond_of_the_rate() {
         let mut rig = down();
-        for (bandwidth, rate, quantum) in [(1e6, 0.891e6, 2000.0), (1e7, 8.91e6, 8910.0), (1e9, 8.91e8, 65_536.0)] {
+        for (bandwidth, rate, quantum) in
+            [(1e6, 0.891e6, 2000.0), (1e7, 8.91e6, 8910.0), (1e9, 8.91e8, 65_536.0)]
+        {
             rig.cc.bandwidth = bandwidth;
             rig.cc.set_rate(&Path::default());
             assert!(close(rig.cc.rate.unwrap(), rate) && close(rig.cc.quantum, quantum), "{bandwidth}");

@@ -510,10 +510,7 @@ impl Bbr1 {
         let delivered = self.total.0 - policer.delivered;
         let lost = self.total.1 - policer.lost;
         let time = now.since(policer.at);
-        if newly_lost == 0
-            || delivered == 0
-            || lost << 8 < 50 * delivered
-            || time < Duration::from_millis(1)
+        if newly_lost == 0 || delivered == 0 || lost << 8 < 50 * delivered || time < Duration::from_millis(1)
         {
             return;
         }
@@ -696,18 +693,26 @@ pub static TABLE: Mechanism = Mechanism {
     params: Params::PARAMS,
     observables: &[
         WINDOW,
+        Observable { name: "state", unit: "1", doc: "State: 0 Startup, 1 Drain, 2 ProbeBW, 3 ProbeRTT." },
         Observable {
-            name: "state",
+            name: "pacing_gain",
             unit: "1",
-            doc: "State: 0 Startup, 1 Drain, 2 ProbeBW, 3 ProbeRTT.",
+            doc: "Pacing rate over bandwidth, before the margin of 1 %.",
         },
-        Observable { name: "pacing_gain", unit: "1", doc: "Pacing rate over bandwidth, before the margin of 1 %." },
         Observable { name: "cwnd_gain", unit: "1", doc: "Window over bandwidth-delay product." },
         Observable { name: "pacing_rate", unit: "bit/s", doc: "Pacing rate of payload." },
         Observable { name: "bandwidth", unit: "bit/s", doc: "Estimated bandwidth of payload." },
-        Observable { name: "policed_bandwidth", unit: "bit/s", doc: "Rate of a detected policer; else none." },
+        Observable {
+            name: "policed_bandwidth",
+            unit: "bit/s",
+            doc: "Rate of a detected policer; else none.",
+        },
         Observable { name: "min_rtt", unit: "s", doc: "Least round-trip time of the filter's window." },
-        Observable { name: "extra_acked", unit: "packets", doc: "Largest excess of ACKs over the bandwidth." },
+        Observable {
+            name: "extra_acked",
+            unit: "packets",
+            doc: "Largest excess of ACKs over the bandwidth.",
+        },
     ],
     counters: &[],
     deviations: &[
@@ -769,8 +774,9 @@ mod tests {
     #[test]
     fn a_maximum_leaves_after_its_window_and_the_next_best_follows() {
         let mut filter = WindowedMax::default();
-        let seen: Vec<f64> =
-            [(0, 5.0), (3, 4.0), (6, 3.0), (10, 1.0), (11, 1.0), (14, 1.0), (17, 0.5)].map(|(at, value)| filter.update(10, at, value)).into();
+        let seen: Vec<f64> = [(0, 5.0), (3, 4.0), (6, 3.0), (10, 1.0), (11, 1.0), (14, 1.0), (17, 0.5)]
+            .map(|(at, value)| filter.update(10, at, value))
+            .into();
         assert_eq!(seen, [5.0, 5.0, 5.0, 5.0, 4.0, 3.0, 1.0]);
         assert_eq!(filter.update(10, 17, 9.0), 9.0);
         assert_eq!(filter.update(10, 28, 2.0), 2.0);

@@ -103,7 +103,8 @@ impl Records {
 
     /// Takes out the records of what lies in `range`.
     fn take(&mut self, range: Range<u64>, mut each: impl FnMut(Sent)) {
-        let from = if range.start == 0 { 0 } else { self.sent.partition_point(|sent| sent.seq < range.start) };
+        let from =
+            if range.start == 0 { 0 } else { self.sent.partition_point(|sent| sent.seq < range.start) };
         if from == 0 {
             while let Some(&sent) = self.sent.front().filter(|sent| sent.seq + sent.len <= range.end) {
                 self.sent.pop_front();
