@@ -746,6 +746,10 @@ impl Bbr {
         if self.adapt_long_term(w, rs) {
             return;
         }
+        if self.state == State::Up && self.is_time_to_go_down(w, rs) {
+            self.was_too_high = false;
+            return self.start_down();
+        }
         match self.state {
             State::Down | State::Cruise if self.is_time_to_probe(w) => self.start_refill(),
             State::Down => {
@@ -757,12 +761,6 @@ impl Bbr {
             State::Refill if self.round_start => {
                 self.probe_samples = true;
                 self.start_up(w, rs);
-            }
-            State::Up => {
-                if self.is_time_to_go_down(w, rs) {
-                    self.was_too_high = false;
-                    self.start_down();
-                }
             }
             _ => {}
         }
