@@ -63,6 +63,7 @@ __all__ = [
     "Ping",
     "Poisson",
     "Policer",
+    "Prague",
     "Rate",
     "RateMeter",
     "Recording",
@@ -2529,6 +2530,32 @@ class Dctcp(Table):
 
     gain: Number | None = None
     initial_alpha: Number | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prague(Table):
+    """TCP Prague.
+
+    L4S control: the share of marked bytes sets the decrease, as in DCTCP. It paces its packets and grows at the rate
+    of a 25 ms round trip where the round trip is shorter. By default ecn = "accurate", ect = 1, and all packets are
+    ECN-capable.
+
+    Source: draft-briscoe-iccrg-prague-congestion-control-04; Linux implementation v0.7.
+
+    Attributes:
+        form: Version: the growth scales with the round trip 4 rounds (v0.7) or 500 rounds (v0.6) after slow start.
+            (one of v0.7, v0.6; default: v0.7)
+        gain: Weight of a new sample in alpha. (number; default: 0.0625; more than 0, at most 1)
+        initial_alpha: Alpha at the first mark, which halves the window. (number; default: 0; at least 0, at most 1)
+        virtual_rtt: Round trip whose growth flows with shorter ones have. (duration; default: 25 ms; more than 0)
+    """
+
+    KIND: ClassVar[str | None] = "prague"
+
+    form: Literal["v0.7", "v0.6"] | None = None
+    gain: Number | None = None
+    initial_alpha: Number | None = None
+    virtual_rtt: Quantity | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
