@@ -1,8 +1,8 @@
 //! BBRv3 (draft-ietf-ccwg-bbr-06 with the editors' copy of August 2026).
 //!
-//! The model of the path has long-term bounds (the largest delivery rate of two probing cycles, the most data
-//! in flight without much loss) and short-term bounds after losses. Cycles of ProbeBW accelerate, drain and
-//! cruise around it; ProbeRTT halves the data in flight every five seconds without a lower round trip.
+//! The model of the path has long-term bounds: the largest delivery rate of two probing cycles, and the most
+//! data in flight without much loss. Losses add short-term bounds. Cycles of ProbeBW accelerate, drain and
+//! cruise around it. ProbeRTT halves the data in flight every five seconds without a lower round trip.
 //! Names in parentheses are the draft's.
 
 use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Room, Values};
@@ -28,8 +28,8 @@ const EXTRA_ACKED_ROUNDS: u64 = 10;
 /// `BBRStartupFullLossCnt`.
 const LOSS_RANGES: u32 = 6;
 
-/// The data in flight at which losses crossed `threshold`, in a lost segment of `len` bytes that left with
-/// `in_flight` bytes, itself included, when `lost` bytes were lost since, itself included (`InflightAtLoss`).
+/// The data in flight at which losses crossed `threshold` (`InflightAtLoss`). A lost segment of `len` bytes left
+/// with `in_flight` bytes, and `lost` bytes were lost since. Both include the segment.
 pub fn inflight_at_loss(in_flight: f64, lost: f64, len: f64, threshold: f64) -> f64 {
     let before = in_flight - len;
     before + ((threshold * before - (lost - len)) / (1.0 - threshold)).max(0.0)
@@ -987,8 +987,8 @@ pub static TABLE: Mechanism = Mechanism {
             why: "The pseudo-code of BoundCwndForModel; the draft's table also lists the long-term bound.",
         },
         Deviation {
-            what: "Startup ends after 2 % loss only in fast recovery, at the end of a round trip with losses, and \
-                   with six separate lost ranges in that round trip.",
+            what: "Startup ends after 2 % loss only in fast recovery, at the end of a round trip with six \
+                   separate lost ranges.",
             why: "The draft describes CheckStartupHighLoss in prose.",
         },
         Deviation {
