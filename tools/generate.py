@@ -319,8 +319,8 @@ confidence interval is `ci95` = mean ± t(0.975, n - 1) · sd / √n (Student's 
 Replication k of every point has seed k. Random streams are named, so start times, gaps and sizes are equal at all
 points. Compare points in pairs of equal seeds (`evenflow.stats`).
 
-`folded`, `wall_s`, `cpu_s`, `engine` and `record_version` are provenance. They may differ between equal records and are not in
-`results.csv` and `results.parquet`.
+`folded`, `wall_s`, `cpu_s`, `engine` and `record_version` are provenance. They may differ between equal records and are
+not in `results.csv` and `results.parquet`.
 
 *Since* is the first version of the record (`record_version`) with the field. `record_hash` covers all fields of its
 version; `record.hash_as_of(version)` those of an earlier one.
