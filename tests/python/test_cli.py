@@ -219,7 +219,7 @@ def test_precision(cli: Cli, small: Path) -> None:
         (["describe", "increase_weight"], "a parameter of wtp"),
         (["list", "quues"], "“queues”"),
         (["list", "metrics", "nosuch"], "contains"),
-        (["describe", "prague"], "planned, not built; nearest: dctcp"),
+        (["describe", "westwood"], "planned, not built; nearest: newreno"),
     ],
 )
 def test_bad_usage_is_said_on_one_screen(cli: Cli, small: Path, arguments: list[str], word: str) -> None:

@@ -181,7 +181,7 @@ def test_toml_errors_show_the_line(cli: Cli, work: Path, text: str, told: str, e
     ("setting", "told"),
     [
         ('links.bottleneck.queue={kind="cake"}', 'queue kind "cake": planned, not built; nearest: fq-codel'),
-        ('groups.heavy.tcp.congestion_control="prague"', "planned, not built; nearest: dctcp"),
+        ('groups.heavy.tcp.congestion_control="westwood"', "planned, not built; nearest: newreno"),
         ('groups.heavy.traffic={kind="dash"}', "planned, not built; nearest: has"),
         ('stages.p={kind="cake"}', "planned, not built; nearest: a link's scheduler htb"),
         ('links.bottleneck.rate={trace="x.csv"}', "trace: planned, not built; nearest: { steps"),
