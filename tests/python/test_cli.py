@@ -13,7 +13,7 @@ import evenflow as ef
 import pytest
 from conftest import ROOT, SMALL, Cli, environment, spawn
 from evenflow import _core
-from evenflow.cli import COMMANDS, app, demo
+from evenflow.cli import COMMANDS, app
 from evenflow.words import rate, time_span
 
 ONE_SCREEN = 24
@@ -361,12 +361,8 @@ def test_usual_names_of_metrics_are_known(cli: Cli, small: Path) -> None:
 
 
 @pytest.mark.slow("judges the results of all papers")
-@pytest.mark.slow("five queues, and an experiment of a paper")
-def test_demo(cli: Cli, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scenario = work / "demo.toml"
-    text = demo.SCENARIO.read_text(encoding="utf-8")
-    scenario.write_text(text.replace("replications = 10", "replications = 2"), encoding="utf-8")
-    monkeypatch.setattr(demo, "SCENARIO", scenario)
+@pytest.mark.slow("five queues by ten seeds, and an experiment of a paper")
+def test_demo(cli: Cli, work: Path) -> None:
     done = cli("demo")
     assert (done.code, done.err) == (0, "")
     for word in ("drop-tail", "FQ-CoDel", "ABC", "supported", "evenflow reproduce wtp"):
