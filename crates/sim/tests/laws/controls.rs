@@ -221,7 +221,7 @@ fn prague_has_the_rate_of_a_round_trip_of_25_ms_where_its_own_is_shorter() {
     for p in [0.02, 0.08] {
         let (mut least, mut most) = (2.0, 2.0);
         for _ in 0..50 {
-            least = 2.0 * (1.0 - p) / (1.0 - f64::exp(-least));
+            least = 2.0 * (1.0 - p) / (1.0 - libm::exp(-least));
             most = 2.0 * (1.0 - p) * (1.0 + most) / most;
         }
         let range = 0.9 * least / p / 0.025..1.1 * most / p / 0.025;
