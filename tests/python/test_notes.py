@@ -254,6 +254,7 @@ def test_lockstep_is_no_fault_of_fair_queueing() -> None:
 
 EXPECTED = {
     "abc-default": {"sweep-left-out"},
+    "bbr": {"sweep-left-out"},
     "catching-a-cheat": {"sweep-left-out", "credit-is-dropped"},
     "conex-side-by-side": {"not-ecn-capable", "credit-is-dropped"},
     "conex-variants": {"sweep-left-out"},
