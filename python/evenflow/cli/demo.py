@@ -42,7 +42,7 @@ PANELS = (
     ("call round trip", "s", {p: f"groups.call.transfers.completion_s_{p}" for p in ("p50", "p99")}),
     ("page time", "s", {p: f"groups.web.transfers.completion_s_{p}" for p in ("p50", "p95")}),
 )
-PAPER, EXPERIMENT = "abc", "fig04"
+PAPER, EXPERIMENT = "abc", "fig11"
 
 
 @app.command(epilog=examples("evenflow demo"))
