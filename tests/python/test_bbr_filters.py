@@ -60,6 +60,7 @@ def acks(seed: int, count: int) -> list[tuple[float, int, float]]:
     return found
 
 
+@pytest.mark.slow("more streams of ACKs", only=r"\[[123]\]")
 @pytest.mark.parametrize("seed", range(4))
 def test_the_bandwidth_of_bbr3_is_the_largest_of_two_cycles(seed: int) -> None:
     ours, path, rounds = ef.mechanism("bbr"), Path(), Rounds()
@@ -85,6 +86,7 @@ def test_the_bandwidth_of_bbr3_is_the_largest_of_two_cycles(seed: int) -> None:
     assert rounds.count > 50
 
 
+@pytest.mark.slow("more streams of ACKs", only=r"\[[123]\]")
 @pytest.mark.parametrize("seed", range(4))
 def test_the_round_trip_of_bbr3_follows_two_filters(seed: int) -> None:
     ours = ef.mechanism("bbr")
@@ -133,6 +135,7 @@ class Best:
         return first[1]
 
 
+@pytest.mark.slow("more streams of ACKs", only=r"\[[123]\]")
 @pytest.mark.parametrize("seed", range(4))
 def test_the_bandwidth_of_bbr1_is_the_largest_of_ten_rounds(seed: int) -> None:
     ours, path, rounds, best = ef.mechanism("bbr1", min_rtt_window="1000 s"), Path(), Rounds(), Best()
@@ -154,6 +157,7 @@ def test_the_bandwidth_of_bbr1_is_the_largest_of_ten_rounds(seed: int) -> None:
     assert under < 600
 
 
+@pytest.mark.slow("more streams of ACKs", only=r"\[[123]\]")
 @pytest.mark.parametrize("seed", range(4))
 def test_the_round_trip_of_bbr1_is_the_least_of_ten_seconds(seed: int) -> None:
     ours = ef.mechanism("bbr1")

@@ -90,6 +90,7 @@ def test_windows_are_lowered_in_units_of_the_scale_and_never_raised(told: int, p
     assert packet == tcp(0x10, passes)
 
 
+@pytest.mark.slow("waits for a real kernel")
 def test_a_window_restarts_in_the_kernel() -> None:
     kernel = linux_chunks.Kernel("running")
     if (reason := kernel.missing()) is not None:

@@ -71,6 +71,7 @@ def test_what_one_side_lacks_is_left_out() -> None:
     ]
 
 
+@pytest.mark.slow("waits for a real kernel")
 def test_the_kernel_fills_a_link() -> None:
     kernel = linux.Linux()
     if (reason := kernel.missing()) is not None:

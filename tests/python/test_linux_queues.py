@@ -202,6 +202,7 @@ def test_our_side_shares_as_worked_out_by_hand(name: str) -> None:
     assert list(found.values()) == pytest.approx([1e6 * rate for rate in RATES[name]], rel=0.01)
 
 
+@pytest.mark.slow("waits for a real kernel")
 def test_the_kernel_keeps_to_ceilings() -> None:
     case = CASES["ceilings"]
     kernel = Kernel({case.of: case.asked})
@@ -300,6 +301,7 @@ def test_our_side_changes_as_worked_out_by_hand(name: str) -> None:
     assert len(found) == sum(map(len, CHANGING[name].values()))
 
 
+@pytest.mark.slow("waits for a real kernel")
 def test_the_kernel_changes_a_class_while_it_sends() -> None:
     case = CHANGED["equal shares"]
     kernel = Kernel({case.of: case.asked})
