@@ -68,6 +68,10 @@ def followed() -> Path:
         shutil.copytree(ROOT / folder, copy / folder)
     for file in ["Cargo.toml", "Cargo.lock", "clippy.toml"]:
         shutil.copy(ROOT / file, copy / file)
+    # With another version, cargo does not take the crates of the copy for those of this tree.
+    manifest = (copy / "Cargo.toml").read_text(encoding="utf-8")
+    other = re.sub(r'^version = ".*"', 'version = "0.0.0"', manifest, count=1, flags=re.M)
+    (copy / "Cargo.toml").write_text(other, encoding="utf-8")
     for what in GUIDES:
         follow(f"How to add a{'n' * (what[0] == 'a')} {what}", copy)
     return copy
