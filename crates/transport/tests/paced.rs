@@ -215,7 +215,7 @@ fn segments_leave_at_the_rate_and_samples_show_it() {
     assert!(seen.lost.is_empty() && seen.states.is_empty());
 }
 
-/// Section 4.1.2 by hand. Nothing was in flight when the first segment left at 40 ms, so both intervals begin then. The ACK
+/// Section 4.1.2 step by step. Nothing was in flight when the first segment left at 40 ms, so both intervals begin then. The ACK
 /// of two segments that left at 40 and 41 ms comes at 81 ms: it took 41 ms, sending took 1 ms.
 #[test]
 fn the_first_rate_samples_by_hand() {

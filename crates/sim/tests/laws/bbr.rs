@@ -60,7 +60,7 @@ fn bbr_passes_through_its_states_in_order() {
         let follows = [(0, 1), (1, 2), (1, 3), (2, 3), (2, 4), (3, 4), (4, 5), (5, 2), (5, 3), (6, 3)];
         assert!(follows.contains(&(pair[0], pair[1])) || pair[1] == 6, "{seen:?}");
     }
-    // 33 packets are 32 or 33 round trips of the Reno time scale from DOWN on: 1.3 s at least. ProbeRTT starts the wait again.
+    // 33 packets are 32 or 33 round trips of the Reno time scale from DOWN on: at least 1.3 s. ProbeRTT starts the wait again.
     let ups: Vec<f64> = seen.iter().filter(|(_, state)| *state == 5).map(|(at, _)| *at).collect();
     assert!(ups.windows(2).all(|pair| (1.3..4.0).contains(&(pair[1] - pair[0]))) && ups.len() > 7, "{ups:?}");
     // Alone, its own ProbeRTT finds a lower round trip only every 5 s at the soonest.

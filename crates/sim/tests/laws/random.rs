@@ -596,7 +596,7 @@ fn whatever_acts_runs_and_has_one_record() {
 }
 
 impl Dice {
-    /// Bulk senders behind links of their own and a chain of FIFOs, which fold; beside them perhaps traffic that does not.
+    /// Bulk senders behind private links and a chain of FIFOs, which fold, and in some cases traffic that does not.
     fn of_chains(&mut self) -> String {
         let mut text =
             format!("duration = \"3 s\"\nwarmup = \"{} s\"\n", self.pick(&["0", "0", "0.7", "1.5"]));
