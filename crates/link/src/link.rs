@@ -390,8 +390,17 @@ impl Link {
         !matches!(self.queue, Queue::Scheduled(_))
     }
 
+    /// Whether packets leave one after the other, each known before it reaches the far end: with a discipline, at a rate that
+    /// never changes.
+    pub fn is_serial(&self) -> bool {
+        match &self.queue {
+            Queue::Scheduled(q) => !q.varies && !q.changes_rate(),
+            _ => self.keeps_order(),
+        }
+    }
+
     /// Whether packets leave in the order in which they came, at instants known on their arrival.
-    pub fn keeps_order(&self) -> bool {
+    fn keeps_order(&self) -> bool {
         match &self.queue {
             Queue::Delay | Queue::Open => true,
             Queue::Fifo(q) => q.impairments.jitter.as_ref().is_none_or(|jitter| jitter.last.is_some()),

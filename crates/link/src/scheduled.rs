@@ -82,6 +82,11 @@ impl Scheduled {
         self.qdisc.heap_bytes() + later.sum::<u64>() + lengths + lists
     }
 
+    /// Whether the link's rate is still to change.
+    pub(crate) fn changes_rate(&self) -> bool {
+        self.changes.iter().any(|change| matches!(change.1, Setting::LinkRate(_)))
+    }
+
     /// When the next decision is due; [`Time::NEVER`]: none is.
     #[inline]
     pub fn due(&self) -> Time {

@@ -4,6 +4,7 @@
 //! before, the packet is served there immediately, with the instant of its arrival. This saves an event and
 //! changes no record. [`crate::engine::Engine`] folds no hop beyond the next look of a probe.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use evenflow_base::{Duration, End, Fine, Time};
@@ -13,6 +14,9 @@ use evenflow_scenario::model::{Component, Every, Group, Per, Series, Target};
 use super::Builder;
 use crate::network::{Endpoint, Flow, Hop, Network};
 use crate::port::Port;
+
+/// Flows of a host whose senders are folded: their wake-ups are searched one by one.
+const MOST_FLOWS: usize = 64;
 
 /// A source of a port's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +63,8 @@ struct Folder<'a> {
     talks: Vec<bool>,
     /// Receivers acknowledge every packet immediately.
     prompt: bool,
+    /// Ports that stages control.
+    controlled: BTreeSet<u32>,
 }
 
 impl Builder<'_, '_> {
@@ -145,6 +151,7 @@ impl<'a> Folder<'a> {
             inputs: vec![Input::None; ports.len()],
             talks: vec![false; net.routes.len()],
             prompt,
+            controlled: net.stages.iter().flat_map(|slot| &slot.controls).copied().collect(),
         };
         let mut flows = net.flows.iter().peekable();
         let (mut source, mut talks) = (Source::Other, false);
@@ -170,8 +177,7 @@ impl<'a> Folder<'a> {
     /// Whether the hop behind the port at `at` serves packets before their time.
     fn folds(&self, routes: &[Hop], at: usize) -> bool {
         let Hop::Port { index, .. } = routes[at] else { return false };
-        let port = &self.ports[index as usize];
-        if !port.link.keeps_order() || !is_later(port) {
+        if !self.hands_over(index) {
             return false;
         }
         match routes[at + 1] {
@@ -183,6 +189,12 @@ impl<'a> Folder<'a> {
             },
             _ => false,
         }
+    }
+
+    /// Whether the far end of a port may get its packets before their time.
+    fn hands_over(&self, index: u32) -> bool {
+        let port = &self.ports[index as usize];
+        port.link.is_serial() && is_later(port) && !self.controlled.contains(&index)
     }
 
     /// Whether port `to` serves packets of port `from`, or ACKs of receivers behind it, before their time. A
@@ -240,28 +252,29 @@ impl<'a> Folder<'a> {
             let sends = connection(flow).is_some() && flow.folded && private;
             sends && self.is_ordered(route, usize::from(flow.back), alone)
         };
-        (flows.iter().all(fits) && (alone || flows.iter().all(|flow| flow.route == first.route)))
-            .then_some(connections)
+        let together = alone || flows.iter().all(|flow| flow.route == first.route);
+        (flows.len() <= MOST_FLOWS && together && flows.iter().all(fits)).then_some(connections)
     }
 
     /// Whether a host receives ACKs over `route` in order if it receives them before their time. The reverse
     /// path begins at `back`. ACKs of a flow that is `alone` need no order among flows.
     fn is_ordered(&self, route: &[Hop], back: usize, alone: bool) -> bool {
         let port = |hop: &Hop| match *hop {
-            Hop::Port { index, folded } => Some((&self.ports[index as usize], folded)),
+            Hop::Port { index, folded } => Some((index, folded)),
             _ => None,
         };
         // The end of the route is behind its last port. Somewhere forward, a packet must wait for its time.
         let Some((last, _)) = port(&route[route.len() - 2]) else { return false };
         let waits = route[..back - 1].iter().any(|hop| !port(hop).is_some_and(|(_, folded)| folded));
-        if !last.link.keeps_order() || !is_later(last) || !waits {
+        if !self.hands_over(last) || !waits {
             return false;
         }
+        let is_spaced = |index: u32| is_spaced(&self.ports[index as usize]);
         let (mut spaced, mut ordered) = (is_spaced(last), true);
         for (at, hop) in route.iter().enumerate().rev().skip(2) {
             match port(hop) {
-                Some((port, true)) => {
-                    spaced |= is_spaced(port);
+                Some((index, true)) => {
+                    spaced |= is_spaced(index);
                     // ACKs of receivers' timers may come later than those of packets before their time.
                     ordered &= self.prompt || at >= back;
                 }

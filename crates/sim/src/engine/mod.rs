@@ -85,6 +85,8 @@ pub struct Engine<'a> {
     dscp: Vec<u8>,
     /// Packets that a link dropped, until they are removed from the network.
     gone: Vec<path::Gone>,
+    /// Packets that a link has served, until they reach the next hop, which is folded.
+    served: Vec<(Packet, Time)>,
     staging: stages::Staging,
     created: u64,
     consumed: u64,
@@ -140,6 +142,7 @@ impl<'a> Engine<'a> {
             options: Options::default(),
             dscp: classes.iter().map(|class| dscp_of(class)).collect(),
             gone: Vec::new(),
+            served: Vec::new(),
             staging: stages::Staging::default(),
             created: 0,
             consumed: 0,
@@ -252,6 +255,7 @@ impl<'a> Engine<'a> {
             self.spare.heap_bytes(),
             self.options.heap_bytes(),
             self.gone.heap_bytes(),
+            self.served.heap_bytes(),
             self.staging.messages.heap_bytes(),
         ];
         usage.tables += lists.into_iter().sum::<u64>();

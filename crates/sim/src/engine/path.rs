@@ -11,7 +11,7 @@ use super::traced::trace;
 use super::{Engine, LANES};
 use crate::RunError;
 use crate::events::{Heads, Lane, Rank, key};
-use crate::network::{Flow, Host};
+use crate::network::{Flow, Hop, Host};
 use crate::port::{Port, Select};
 use crate::probe::{Happening, Probes};
 use crate::slots::Slots;
@@ -54,7 +54,8 @@ impl Engine<'_> {
         let (flows, slots, lanes) = (&self.net.flows, &self.net.slots, &mut self.net.lanes);
         let (hosts, dscp) = (&self.net.hosts, &self.dscp);
         let (options, probes) = (&mut self.options, &mut self.probes);
-        let (heads, gone) = (&mut self.heads, &mut self.gone);
+        let (heads, gone, served) = (&mut self.heads, &mut self.gone, &mut self.served);
+        let routes = &self.net.routes;
         let (halted, end) = (&mut self.halted, &mut self.end);
         let around = once(move || {
             let lane = &mut lanes[side as usize];
@@ -72,6 +73,8 @@ impl Engine<'_> {
                 lane,
                 heads,
                 gone,
+                routes,
+                served,
                 halted,
                 end,
             }
@@ -108,6 +111,9 @@ impl Engine<'_> {
         if !self.gone.is_empty() {
             self.bury(index);
         }
+        if !self.served.is_empty() {
+            self.hand_over(index);
+        }
         let port = &mut self.net.ports[index as usize];
         let at = port.next(self.eager);
         if at < port.alarm {
@@ -136,6 +142,23 @@ impl Engine<'_> {
             true => self.catch_up(index, now),
             false => self.after_service(index),
         }
+    }
+
+    /// Packets that a link has served reach the next hop, which is folded.
+    #[inline(never)]
+    fn hand_over(&mut self, index: u32) {
+        let lane = self.net.ports[index as usize].side;
+        let mut served = std::mem::take(&mut self.served);
+        for (mut packet, arrival) in served.drain(..) {
+            let info = self.net.flows[packet.flow as usize];
+            if arrival > self.fence {
+                self.hold(lane, key(arrival, Rank::Arrival, lane, info.tie), &packet);
+            } else {
+                self.net.sides[lane as usize].all_delivered += 1;
+                self.enter(&mut packet, &info, arrival);
+            }
+        }
+        self.served = served;
     }
 
     /// Packets that a link has dropped leave the network.
@@ -213,6 +236,8 @@ struct Around<'a> {
     lane: &'a mut Lane,
     heads: &'a mut Heads,
     gone: &'a mut Vec<Gone>,
+    routes: &'a Vec<Hop>,
+    served: &'a mut Vec<(Packet, Time)>,
     halted: &'a mut Option<RunError>,
     end: &'a mut Time,
 }
@@ -310,8 +335,12 @@ impl Surroundings for Around<'_> {
 
     #[inline]
     fn deliver(&mut self, packet: &Packet, arrival: Time) {
-        let tie = self.flows[packet.flow as usize].tie;
-        let key = key(arrival, Rank::Arrival, self.side, tie);
+        let info = &self.flows[packet.flow as usize];
+        let at = info.route as usize + usize::from(packet.hop);
+        if let Hop::Port { folded: true, .. } = self.routes[at - 1] {
+            return self.served.push((*packet, arrival));
+        }
+        let key = key(arrival, Rank::Arrival, self.side, info.tie);
         if self.lane.push(key, packet) {
             self.heads.set(LANES + self.side, key);
         }

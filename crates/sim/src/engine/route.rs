@@ -20,7 +20,7 @@ impl Engine<'_> {
     /// Keeps a packet whose next hop is folded, but lies beyond the fence.
     #[cold]
     #[inline(never)]
-    fn hold(&mut self, lane: u32, key: Key, packet: &Packet) {
+    pub(super) fn hold(&mut self, lane: u32, key: Key, packet: &Packet) {
         self.held[lane as usize].push(key, packet);
     }
 

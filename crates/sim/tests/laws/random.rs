@@ -615,7 +615,7 @@ impl Dice {
                 "{ values = [\"1 ms\", \"20 ms\"] }",
             ]);
             let low = self.number(1, 15);
-            let queue = match self.number(0, 3) {
+            let queue = match self.number(0, 5) {
                 _ if rate.is_empty() => String::new(),
                 0 => String::new(),
                 1 => format!(
@@ -623,6 +623,12 @@ impl Dice {
                     self.pick(&["mark", "drop"]),
                     low + self.number(1, 40)
                 ),
+                2 if n > 0 => self
+                    .pick(&[
+                        ", queue = { kind = \"codel\", limit = \"60 packets\" }",
+                        ", queue = { limit = \"40 packets\", scheduler = { kind = \"drr\", per = \"user\" } }",
+                    ])
+                    .to_owned(),
                 _ => format!(", queue = {{ limit = \"{} packets\" }}", self.number(2, 80)),
             };
             let more = self.pick(&[
@@ -664,7 +670,8 @@ impl Dice {
                 self.pick(&["ns3.26", "ns2", "rfc", "rfc", "linux", "linux3.2", "ns2-linux"]),
                 self.pick(&["1", "1", "1", "2"]),
                 self.pick(&[
-                    "newreno", "cubic", "multcp", "vegas", "illinois", "compound", "ledbat", "constant"
+                    "newreno", "cubic", "multcp", "vegas", "illinois", "compound", "ledbat", "constant",
+                    "bbr"
                 ]),
                 self.pick(&["", "", ", min_rto = \"40 ms\"", ", handshake = \"three-way\""]),
                 self.pick(&[
