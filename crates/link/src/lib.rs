@@ -10,6 +10,7 @@
 
 pub mod counters;
 mod fifo;
+pub mod grants;
 pub mod impairments;
 mod link;
 pub mod ring;

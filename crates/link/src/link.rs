@@ -123,6 +123,12 @@ impl Wire {
         Times { began, ended: end.ceil() }
     }
 
+    /// A packet is on the wire from `began` to `ended`.
+    pub(crate) fn occupy(&mut self, began: Time, ended: Time) -> Times {
+        self.free_at = Fine::at(ended);
+        Times { began, ended }
+    }
+
     /// Carries a packet that is accepted at `now`, where the transmitter is free at `free`. Returns its arrival at the far end.
     #[inline(always)]
     fn carry(&mut self, packet: &Packet, free: Time, now: Time, account: Account) -> Time {

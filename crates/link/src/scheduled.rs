@@ -8,6 +8,7 @@ use evenflow_queue::held::{HashStats, NodeCounts};
 use evenflow_queue::{Dropped, Next, Qdisc, Queued, Setting};
 
 use crate::counters::{Lengths, Window};
+use crate::grants::Grants;
 use crate::impairments::Impairments;
 use crate::link::{Call, Surroundings, Wire};
 
@@ -20,6 +21,12 @@ pub struct Scheduled {
     impairments: Impairments,
     /// Packets have different delays.
     pub(crate) varies: bool,
+    /// The transmitter serves in grants.
+    grants: Option<Box<Grants>>,
+    /// The rate is zero, now or later: the transmitter looks before it takes a packet.
+    stops: bool,
+    /// The rate is zero now.
+    stopped: bool,
     /// Time spent at each queue length.
     pub(crate) lengths: Option<Lengths>,
     /// Changes still to come, the next one last.
@@ -46,17 +53,22 @@ pub struct Opened {
 }
 
 impl Scheduled {
-    /// A discipline at rest, with its changes in order of time.
+    /// A discipline at rest, with its changes in order of time. One that serves in grants or stops must hold all packets.
     pub fn new(
         qdisc: Qdisc,
         impairments: Impairments,
         lengths: Option<Lengths>,
         mut changes: Vec<(Time, Setting)>,
+        grants: Option<Grants>,
     ) -> Scheduled {
         changes.reverse();
+        let stops = changes.iter().any(|(_, setting)| is_stop(setting));
         let mut scheduled = Scheduled {
             qdisc,
             varies: impairments.varies(),
+            grants: grants.map(Box::new),
+            stops,
+            stopped: false,
             impairments,
             lengths,
             changes,
@@ -79,12 +91,13 @@ impl Scheduled {
         });
         let lengths = self.lengths.as_ref().map_or(0, |lengths| lengths.time.heap_bytes());
         let lists = self.changes.heap_bytes() + self.dropped.heap_bytes() + self.opened.nodes.heap_bytes();
-        self.qdisc.heap_bytes() + later.sum::<u64>() + lengths + lists
+        let grants = self.grants.as_ref().map_or(0, |grants| size_of_val(&**grants) as u64);
+        self.qdisc.heap_bytes() + later.sum::<u64>() + lengths + lists + grants
     }
 
-    /// Whether the link's rate is still to change.
+    /// Whether the time that a packet takes on the wire is not always the same.
     pub(crate) fn changes_rate(&self) -> bool {
-        self.changes.iter().any(|change| matches!(change.1, Setting::LinkRate(_)))
+        self.grants.is_some() || self.changes.iter().any(|change| matches!(change.1, Setting::LinkRate(_)))
     }
 
     /// When the next decision is due; [`Time::NEVER`]: none is.
@@ -164,6 +177,11 @@ impl Scheduled {
     /// Puts the next packet on the wire at `start`, which is now or just before, if one may leave.
     fn serve(&mut self, start: Fine, x: &mut Call<impl Surroundings>) {
         let now = x.now;
+        if let Some(until) = self.closed(x.wire, now) {
+            self.qdisc.pause(now);
+            self.wake = until;
+            return;
+        }
         let (mut item, mark) = match self.qdisc.next(now, &mut self.dropped) {
             Next::Packet(item, mark) => (item, mark),
             Next::At(at) => {
@@ -182,12 +200,30 @@ impl Scheduled {
                 x.around.marked(&item.packet, reason, now);
             }
         }
-        let times = x.wire.transmit(item.packet.size, (start, now));
+        let times = match &mut self.grants {
+            None => x.wire.transmit(item.packet.size, (start, now)),
+            Some(grants) => x.wire.occupy(now, grants.send(item.packet.size, x.account.window)),
+        };
         x.wire.count_clipped(item.packet.class, item.at, times, x.account.lend());
         if self.varies && self.impairments.vary(&mut x.wire.delay, item.at, times.ended) {
             x.around.lose(&mut item.packet);
         }
         x.around.deliver(&item.packet, times.ended + x.wire.delay);
+    }
+
+    /// When the next packet may leave, if grants or a rate of zero keep it back at `now`.
+    #[inline]
+    fn closed(&mut self, wire: &mut Wire, now: Time) -> Option<Time> {
+        if let Some(grants) = &mut self.grants {
+            return grants.closed(now, self.qdisc.packets() > 0);
+        }
+        if !self.stops {
+            return None;
+        }
+        self.change_rate(wire, now);
+        let rate = |change: &&(Time, Setting)| matches!(change.1, Setting::LinkRate(_));
+        let next = self.changes.iter().rev().find(rate).map_or(Time::NEVER, |change| change.0);
+        self.stopped.then_some(next)
     }
 
     /// Changes a setting at `now`; a share of a queue that is not there is ignored.
@@ -214,6 +250,10 @@ impl Scheduled {
     /// Makes one change.
     fn apply(&mut self, wire: &mut Wire, setting: Setting, at: Time) {
         if let Setting::LinkRate(rate) = &setting {
+            self.stopped = is_stop(&setting);
+            if self.stopped {
+                return; // limits in time keep the last rate
+            }
             wire.byte_time = rate.byte_time();
         }
         self.qdisc.set(setting, at, &mut self.dropped);
@@ -277,5 +317,13 @@ impl Scheduled {
     pub(crate) fn finish(&mut self, wire: &mut Wire, window: &Window) {
         self.qdisc.for_each(|item| wire.counters.queue_time += window.overlap(item.at, window.to));
         self.note_length(window.to, window);
+        if let Some(grants) = &self.grants {
+            wire.counters.busy = (grants.utilisation(window) * (window.to.0 - window.from.0) as f64) as u64;
+        }
     }
+}
+
+/// Whether a setting is a rate of zero.
+fn is_stop(setting: &Setting) -> bool {
+    matches!(setting, Setting::LinkRate(rate) if rate.0 == 0.0)
 }

@@ -139,6 +139,7 @@ fn scheduled(pair: usize, limit: u32, impaired: u8, changes: &[(u64, u8)]) -> Qu
         impairments(impaired),
         Some(Lengths::default()),
         changes,
+        None,
     )))
 }
 
@@ -200,6 +201,7 @@ proptest! {
             impairments(impaired),
             Some(Lengths::default()),
             Vec::new(),
+            None,
         );
         let mut short = Bench::new(Queue::Fifo(Box::new(fifo)));
         let mut long = Bench::new(Queue::Scheduled(Box::new(discipline)));

@@ -238,12 +238,7 @@ impl Qdisc {
     /// Ends the transmission at `now` and returns the next packet that may leave. Dropped packets are added
     /// to `dropped`.
     pub fn next(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Next {
-        // A clock that ticks at this instant ticks after everything else that happens at it.
-        self.advance(Time(now.0.saturating_sub(1)));
-        if let Some(sent) = self.sending.take() {
-            self.gate.rule.departed(sent.size, now.since(sent.since), now);
-            self.free_since = now;
-        }
+        self.pause(now);
         let next = match self.passing.take() {
             Some(item) => Some((item, None)),
             None => self.take(now, dropped),
@@ -258,6 +253,17 @@ impl Qdisc {
                 Time::NEVER => Next::Nothing,
                 at => Next::At(at),
             },
+        }
+    }
+
+    /// Ends the transmission at `now`; the next one begins with [`Qdisc::next`].
+    #[inline]
+    pub fn pause(&mut self, now: Time) {
+        // A clock that ticks at this instant ticks after everything else that happens at it.
+        self.advance(Time(now.0.saturating_sub(1)));
+        if let Some(sent) = self.sending.take() {
+            self.gate.rule.departed(sent.size, now.since(sent.since), now);
+            self.free_since = now;
         }
     }
 

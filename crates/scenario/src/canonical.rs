@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::model::{
     Arrivals, Component, Direction, Every, Group, Histogram, Hop, Jitter, Link, Loss, Lost, Per, Queue,
-    RateSpec, Record, Scenario, Spec, Stage, Tcp, Traffic,
+    RateSpec, Record, Scenario, Serve, Service, Spec, Stage, Tcp, Traffic,
 };
 
 /// The canonical JSON of a scenario.
@@ -204,6 +204,13 @@ fn direction(direction: &Direction) -> Map<String, Json> {
                 .collect();
             table.insert("rate".into(), json!({ "steps": steps }));
         }
+        Some(RateSpec::Opportunities(at, bytes)) => {
+            table.insert("rate".into(), json!({ "opportunities": &**at, "bytes": format!("{bytes} B") }));
+        }
+    }
+    if let Some(Serve { every, wait }) = direction.serve {
+        let (every, wait) = (seconds(every.seconds()), seconds(wait.seconds()));
+        table.insert("serve".into(), json!({ "kind": Service::Grants.word(), "every": every, "wait": wait }));
     }
     if let Some(queue) = &direction.queue {
         table.insert("queue".into(), self::queue(queue));

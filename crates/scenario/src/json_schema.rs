@@ -219,7 +219,19 @@ fn shape(shape: &Shape) -> Json {
             json!({ "anyOf": any })
         }
         Shape::Rate => {
-            json!({ "anyOf": [reference("rate"), or_steps(&reference("plain-rate"))["anyOf"][1]] })
+            let opportunities = json!({
+                "type": "object", "additionalProperties": false, "required": ["opportunities"],
+                "properties": {
+                    "opportunities": { "type": "array", "items": { "type": "integer", "minimum": 0 }, "minItems": 1 },
+                    "bytes": value(Type::Bytes),
+                },
+            });
+            let trace = json!({
+                "type": "object", "additionalProperties": false, "required": ["trace"],
+                "properties": { "trace": { "type": "string" } },
+            });
+            let steps = &or_steps(&reference("plain-rate"))["anyOf"][1];
+            json!({ "anyOf": [reference("rate"), steps, opportunities, trace] })
         }
         Shape::Loss => {
             let mut table = section(&LOSS, None);

@@ -2,6 +2,8 @@
 //!
 //! Links, stages and groups are sorted by name, so a record does not depend on the order in the file.
 
+use std::sync::Arc;
+
 use evenflow_base::schema::{Mechanism, Value, Values};
 use evenflow_base::{Duration, Rate, Time};
 use evenflow_transport::Profile;
@@ -176,6 +178,51 @@ pub struct Direction {
     pub delay: Value,
     /// Its queue; absent: FIFO that never drops.
     pub queue: Option<Queue>,
+    /// How it serves; absent: each packet at once.
+    pub serve: Option<Serve>,
+}
+
+/// Service in grants.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Serve {
+    /// From a grant to the next.
+    pub every: Duration,
+    /// From a request to the first grant.
+    pub wait: Duration,
+}
+
+words! {
+    /// Ways to serve.
+    pub enum Service {
+        /// In grants.
+        Grants = "grants",
+    }
+}
+
+words! {
+    /// Links that serve in grants.
+    pub enum Preset {
+        /// The upstream of DOCSIS 3.1.
+        Docsis = "docsis",
+        /// The uplink of LTE.
+        Lte = "lte",
+        /// Aggregates of one station.
+        Wifi = "wifi",
+    }
+}
+
+impl Preset {
+    /// DOCSIS 3.1: a MAP every 2 ms, and a grant two MAPs after its request (defaults of docsis-ns3). LTE: a grant in each TTI of
+    /// 1 ms, the first 8 ms after the scheduling request; ours, for 3GPP leaves it to the scheduler. Wi-Fi: the longest transmission
+    /// of 802.11 (5.484 ms) and the mean contention behind it (34 us and 7.5 slots of 9 us); ours.
+    pub fn serve(self) -> Serve {
+        let (every, wait) = match self {
+            Preset::Docsis => (2_000_000, 4_000_000),
+            Preset::Lte => (1_000_000, 8_000_000),
+            Preset::Wifi => (5_585_500, 0),
+        };
+        Serve { every: Duration(every), wait: Duration(wait) }
+    }
 }
 
 /// A link's rate.
@@ -183,8 +230,24 @@ pub struct Direction {
 pub enum RateSpec {
     /// A [`Value::Rate`] or random.
     Constant(Value),
-    /// The rate from each instant on; the first instant is zero, they increase.
+    /// The rate from each instant on; the first instant is zero, they increase. Not all are zero.
     Steps(Vec<(Time, Rate)>),
+    /// Delivery opportunities in ms and the bytes of each, repeated after the last one.
+    Opportunities(Arc<[u64]>, u32),
+}
+
+impl RateSpec {
+    /// The long-run rate of opportunities, the first positive rate of steps; absent where it is drawn or constant.
+    pub fn fixed(&self) -> Option<Rate> {
+        match self {
+            RateSpec::Constant(_) => None,
+            RateSpec::Steps(steps) => steps.iter().map(|step| step.1).find(|rate| rate.0 > 0.0),
+            RateSpec::Opportunities(at, bytes) => {
+                let last = *at.last()? as f64;
+                Some(Rate(at.len() as f64 * f64::from(*bytes) * 8000.0 / last))
+            }
+        }
+    }
 }
 
 /// A queue: admission rule, limit, scheduler.

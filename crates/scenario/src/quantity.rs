@@ -333,8 +333,8 @@ pub(crate) const SIGMA: Range = Range { min: 0.0, closed: true, max: 10.0 };
 fn law(table: &Map<String, Json>, ty: Type, range: &Range, path: &str, errors: &mut Errors) -> Option<Law> {
     for key in table.keys().filter(|key| !LAWS.contains(&key.as_str())) {
         if key == "trace" && ty == Type::Rate {
-            let near = "{ steps = [[\"0 s\", \"10 Mbit/s\"], …] }, a rate for each interval";
-            errors.push(join(path, key), format!("trace: planned, not built; nearest: {near}"));
+            let why = "is for the rate of a link, and a file is read by Python and the command line only";
+            errors.push(join(path, key), why);
             continue;
         }
         let message = match (key.as_str(), nearest(key, &["steps"])) {

@@ -5,7 +5,7 @@ use evenflow_base::schema::{Counter, Mechanism, Observable, Param, Range, Room, 
 
 use evenflow_traffic::Leaving;
 
-use crate::model::{Change, Directions, EventKind, Order};
+use crate::model::{Change, Directions, EventKind, Order, Preset, Service};
 use Shape::*;
 
 /// A table of the scenario file.
@@ -62,7 +62,7 @@ pub enum Shape {
     Kind(Room),
     /// The name of a mechanism of this room, or a table with its `kind` and parameters.
     Named(Room),
-    /// A rate, or `{ steps = [[time, rate], …] }`.
+    /// A rate, `{ steps = [[time, rate], …] }`, or delivery opportunities.
     Rate,
     /// A probability, or a table of [`LOSS`].
     Loss,
@@ -98,7 +98,7 @@ impl Shape {
             Shape::Text => "text".into(),
             Shape::Kind(room) => format!("{} name", room.name()),
             Shape::Named(room) => format!("{0} name, or table with kind", room.name()),
-            Shape::Rate => "rate, or { steps = [[time, rate], …] }".into(),
+            Shape::Rate => "rate, or { steps = [[time, rate], …] }, or { trace = \"file\" }".into(),
             Shape::Loss => "number, or loss table".into(),
             Shape::Per => "\"user\", \"flow\", \"group\" or \"5 users\"".into(),
             Shape::Table(section, _) => format!("{} table", section.name),
@@ -204,6 +204,8 @@ section! {
         jitter: Table(&JITTER, None), Absent("none");
         /// Losses on the link: a probability for each packet, or a table.
         loss: Loss, Absent("none");
+        /// Service in grants instead of packet by packet, in the forward direction.
+        serve: Table(&SERVE, None), Absent("packet by packet");
     counters: &[
         Counter { name: "arrived_bytes", doc: "Bytes offered to the link." },
         Counter { name: "delivered_bytes", doc: "Bytes that reached the far end." },
@@ -211,6 +213,23 @@ section! {
         Counter { name: "drops", doc: "Packets that the queue dropped or the link lost." },
         Counter { name: "marks", doc: "Packets that the queue marked." },
     ];
+}
+
+section! {
+    /// `serve` of a link.
+    SERVE, serve = "serve", "Service of a link",
+        "The link sends in grants, as links with a scheduled medium do: at multiples of `every`, so many bytes \
+         as its rate gives in that time. Unused bytes of a grant are lost. A packet leaves the queue at a grant \
+         and may end in a later one." =>
+        /// The kind of service.
+        kind: Value(Service::TYPE), Required;
+        /// Values of a technology: `docsis` 2 ms and 4 ms (DOCSIS 3.1 upstream), `lte` 1 ms and 8 ms (uplink),
+        /// `wifi` 5.5855 ms and 0 s (one station). The last two are estimates.
+        preset: Value(Preset::TYPE), Absent("every is given");
+        /// Time from a grant to the next.
+        every: Value(Type::Duration), Absent("that of the preset"), Range::POSITIVE;
+        /// Least time from an arrival at an empty link to its first grant: the request takes it.
+        wait: Value(Type::Duration), Absent("that of the preset, or 0 s"), Range::NOT_NEGATIVE;
 }
 
 section! {
@@ -266,6 +285,8 @@ section! {
         delay: Value(Type::Duration), Absent("as forward"), Range::NOT_NEGATIVE;
         /// The queue: rule, limit and scheduler.
         queue: Table(&QUEUE, Some(Room::Queue)), Absent("FIFO that never drops");
+        /// Service in grants.
+        serve: Table(&SERVE, None), Absent("packet by packet");
 }
 
 section! {
@@ -410,6 +431,6 @@ section! {
 
 /// All sections, in the order of the documentation.
 pub static SECTIONS: &[&Section] = &[
-    &SCENARIO, &LINK, &JITTER, &LOSS, &REVERSE, &QUEUE, &SCHEDULER, &STAGE, &ARRIVALS, &GROUP, &TRAFFIC,
+    &SCENARIO, &LINK, &SERVE, &JITTER, &LOSS, &REVERSE, &QUEUE, &SCHEDULER, &STAGE, &ARRIVALS, &GROUP, &TRAFFIC,
     &RECORD, &SERIES,
 ];

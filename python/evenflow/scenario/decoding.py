@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 def decode(tree: Mapping[str, Any], source: str | None = None) -> tuple[_core.Scenario | None, list[tuple[str, str]]]:
     """Validate a tree in the core: the scenario, or every error.
 
-    NaN, infinity and dates, which JSON lacks, are refused with their path in the file. So are video manifests with
-    errors; their paths are relative to `source`.
+    NaN, infinity and dates, which JSON lacks, are refused with their path in the file. So are video manifests and
+    traces with errors; their paths are relative to `source`.
     """
     from .. import _core
-    from .manifest import written_out
+    from .named_files import written_out
 
     tree, unread = written_out(tree, source)
     refused: list[tuple[str, str]] = [(paths.render(path), message) for path, message in unread]

@@ -133,8 +133,8 @@ def _put(table: dict[str, Any], film: Film, name: str) -> list[tuple[str, str]]:
         errors.append(("chunk", f"{name} sets chunks of {film.chunk_s:g} s; remove chunk."))
     else:
         table["chunk"] = f"{film.chunk_s!r} s"
-    own = _TIME.fullmatch(table["length"]) if isinstance(table.get("length"), str) else None
-    if own is not None and float(own[1]) * _UNITS_S[own[2]] > film.length_s * (1 + 1e-9):
+    own = seconds(table.get("length"))
+    if own is not None and own > film.length_s * (1 + 1e-9):
         errors.append(("length", f"{name} has {film.length_s:g} s; `length` can only shorten the film."))
     table.setdefault("length", f"{film.length_s!r} s")
     if film.sizes_bytes is not None:
@@ -142,6 +142,12 @@ def _put(table: dict[str, Any], film: Film, name: str) -> list[tuple[str, str]]:
             errors.append(("sizes", f"{name} has the sizes; remove them."))
         table["sizes"] = [[f"{size} B" for size in row] for row in film.sizes_bytes]
     return errors
+
+
+def seconds(value: Any) -> float | None:
+    """A duration of a scenario in s; None where it is none."""
+    found = _TIME.fullmatch(value) if isinstance(value, str) else None
+    return None if found is None else float(found[1]) * _UNITS_S[found[2]]
 
 
 # --- the manifest ---------------------------------------------------------------------------------------------------

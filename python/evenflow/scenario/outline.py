@@ -98,18 +98,21 @@ class Way:
 
     @property
     def steps(self) -> list[tuple[float, float]]:
-        """(since when, rate); one step where the rate does not change, none without a rate."""
+        """(since when, rate); one step where the rate does not change, none without a rate. A trace has its mean rate."""
         rate = self.table.get("rate")
         if rate is None:
             return []
         if isinstance(rate, Mapping) and "steps" in rate:
             return [(mean_of(at), mean_of(value)) for at, value in rate["steps"]]
+        if isinstance(rate, Mapping) and "opportunities" in rate:
+            at, size = rate["opportunities"], mean_of(rate["bytes"])
+            return [(0.0, len(at) * size * 8000 / at[-1])]
         return [(0.0, mean_of(rate))]
 
     @property
     def rate(self) -> float | None:
-        """The rate at the start, or None for pure delay."""
-        return self.steps[0][1] if self.steps else None
+        """The first rate that is not zero, or None for pure delay."""
+        return next((rate for _, rate in self.steps if rate), None)
 
     @property
     def delay(self) -> float:

@@ -209,11 +209,11 @@ class Scenario:
         return methods.plot_scenario(self, seed, series, width, height)
 
     def written_out(self) -> Scenario:
-        """The scenario with the numbers of other files that it names, manifests of videos, in their place.
+        """The scenario with the numbers of other files that it names (manifests of videos, traces of rates) in their place.
 
         It is itself where there are none, or where one of them is not understood.
         """
-        from .manifest import written_out
+        from .named_files import written_out
 
         tree, errors = written_out(self._tree, self.source)
         return self if errors or tree is self._tree else Scenario(tree, source=self.source)

@@ -1,6 +1,7 @@
 //! `[links]` and `[stages]`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use evenflow_base::bucket;
 use evenflow_base::options::OUTER;
@@ -17,14 +18,14 @@ use serde_json::Value as Json;
 use super::drafts::{self, GroupDraft, LinkDraft, Sends, StageDraft};
 use super::steps::{Versions, steps};
 use super::table::{self, Table, unknown_keys};
-use super::{as_table, by_name, fixed_number, mechanism_in, nothing, plain, single, text, typed};
+use super::{as_table, by_name, fixed_number, list, mechanism_in, nothing, plain, single, text, typed};
 use crate::errors::{Errors, join, nearest, quoted, shown, suggestion};
 use crate::model::{
     Change, Component, Direction, Directions, Hop, Jitter, Link, Loss, Lost, Order, Per, Queue, RateSpec,
-    SchedulerPer, Spec, Stage,
+    Preset, SchedulerPer, Serve, Service, Spec, Stage,
 };
 use crate::sections::{
-    JITTER, LINK, LINK_RATE, LOSS, QUEUE, REVERSE, STAGE, jitter, link, loss, queue, reverse,
+    JITTER, LINK, LINK_RATE, LOSS, QUEUE, REVERSE, SERVE, STAGE, jitter, link, loss, queue, reverse, serve,
 };
 use crate::{catalogue, quantity};
 
@@ -54,13 +55,14 @@ pub(super) fn links(root: &Table, errors: &mut Errors) -> Vec<LinkDraft> {
         let reverse = reverse(table, rate.as_ref(), delay.as_ref(), &path, errors);
         let jitter = jitter(table, &path, errors);
         let loss = loss(table, &path, errors);
+        let serve = serve(table, rate.as_ref(), &path, errors);
         let back = reverse.as_ref().map(|way| way.as_ref().and_then(|way| way.queue.clone()));
         let table_back = table.get("reverse").map_or(Some(nothing()), Json::as_object);
         let marks = [marks(queue.as_ref(), Some(table)), marks(back.as_ref(), table_back)];
         let queues = [queue.clone().flatten(), back.flatten()];
         let read = loss.clone().flatten();
         let link = (|| {
-            let forward = Direction { rate: rate?, delay: delay?, queue: queue? };
+            let forward = Direction { rate: rate?, delay: delay?, queue: queue?, serve: serve? };
             try_rule(&forward, &path, errors)?;
             let (jitter, loss) = (jitter?, loss?);
             Some(Link { name: name.into(), per: per?, forward, reverse: reverse?, jitter, loss })
@@ -156,7 +158,8 @@ fn reverse(
     };
     let has_rate = table.contains_key("rate") || link.contains_key("rate");
     let queue = queue(table, has_rate, &path, errors);
-    let reverse = Direction { rate: rate?, delay: delay?, queue: queue? };
+    let serve = serve(table, rate.as_ref(), &path, errors);
+    let reverse = Direction { rate: rate?, delay: delay?, queue: queue?, serve: serve? };
     try_rule(&reverse, &path, errors)?;
     Some(Some(reverse))
 }
@@ -170,7 +173,7 @@ fn try_rule(direction: &Direction, path: &str, errors: &mut Errors) -> Option<()
             vec![least.max(1.0), most.max(1.0)]
         }
         RateSpec::Constant(value) => vec![value.bounds().1],
-        RateSpec::Steps(steps) => steps.iter().take(1).map(|step| step.1.0).collect(),
+        other => other.fixed().iter().map(|rate| rate.0).collect(),
     };
     let before = errors.len();
     let path = join(path, "queue");
@@ -306,13 +309,86 @@ fn rate(table: &Table, path: &str, errors: &mut Errors) -> Option<Option<RateSpe
         unknown_keys(inner, ["steps"], &path, errors);
         return rate_steps(steps, &join(&path, "steps"), errors).map(|s| Some(RateSpec::Steps(s)));
     }
+    if let Json::Object(inner) = json
+        && let Some(at) = inner.get("opportunities")
+    {
+        unknown_keys(inner, ["opportunities", "bytes"], &path, errors);
+        let at = opportunities(at, &join(&path, "opportunities"), errors);
+        let bytes = inner.get("bytes").map_or(Some(MAHIMAHI_BYTES), |bytes| {
+            let bytes = single(bytes, Type::Bytes, &Range::between(1.0, 1e9), &join(&path, "bytes"), errors);
+            bytes.and_then(|value| value.number()).map(|bytes| bytes as u32)
+        });
+        return Some(Some(RateSpec::Opportunities(at?, bytes?)));
+    }
     table::value(json, Type::Rate, &LINK_RATE, &path, errors).map(|v| Some(RateSpec::Constant(v)))
 }
 
 fn rate_steps(json: &Json, path: &str, errors: &mut Errors) -> Option<Vec<(Time, Rate)>> {
-    steps(json, "rate", path, errors, |json, path, errors| {
-        single(json, Type::Rate, &LINK_RATE, path, errors).and_then(|v| v.number()).map(Rate)
-    })
+    let steps = steps(json, "rate", path, errors, |json, path, errors| {
+        match quantity::single(json, Type::Rate, &Range::NOT_NEGATIVE).map(|value| value.number()) {
+            Ok(Some(0.0)) => Some(Rate(0.0)),
+            _ => single(json, Type::Rate, &LINK_RATE, path, errors).and_then(|v| v.number()).map(Rate),
+        }
+    })?;
+    if steps.iter().all(|step| step.1.0 == 0.0) {
+        errors.push(path, "at least one rate must be above zero");
+        return None;
+    }
+    Some(steps)
+}
+
+/// Delivery opportunities: whole milliseconds in order, the last later than zero.
+fn opportunities(json: &Json, path: &str, errors: &mut Errors) -> Option<Arc<[u64]>> {
+    let items = list(json, "milliseconds", path, errors)?;
+    let at: Option<Arc<[u64]>> = items.iter().map(Json::as_u64).collect();
+    match at {
+        Some(at) if at.is_sorted() && at.last().is_some_and(|last| (1..=MOST_MS).contains(last)) => Some(at),
+        _ => {
+            errors.push(path, "must be whole milliseconds in rising order, the last later than 0");
+            None
+        }
+    }
+}
+
+/// Bytes of a delivery opportunity of Mahimahi: an MTU of 1500 and its header of 4.
+const MAHIMAHI_BYTES: u32 = 1504;
+
+/// No trace is longer.
+const MOST_MS: u64 = 1_000_000_000;
+
+/// `serve` of a direction; the outer `None` means errors.
+fn serve(
+    direction: &Table,
+    rate: Option<&Option<RateSpec>>,
+    path: &str,
+    errors: &mut Errors,
+) -> Option<Option<Serve>> {
+    let Some(json) = direction.get("serve") else { return Some(None) };
+    let path = join(path, "serve");
+    let table = as_table(json, &path, errors)?;
+    let before = errors.len();
+    unknown_keys(table, SERVE.names(), &path, errors);
+    typed::<Service>(table, &serve::kind, &path, errors);
+    let preset = match table.contains_key("preset") {
+        true => typed::<Preset>(table, &serve::preset, &path, errors).map(Preset::serve),
+        false => None,
+    };
+    let every = fixed_number(table, &serve::every, &path, errors).map(Duration::from_seconds);
+    let wait = fixed_number(table, &serve::wait, &path, errors).map(Duration::from_seconds);
+    match rate {
+        Some(Some(RateSpec::Constant(_))) | None => {}
+        Some(None) => errors.push(&path, "a link without a rate serves each packet at once; give it a rate"),
+        Some(Some(_)) => errors.push(&path, "needs a constant rate; steps and traces have their own service"),
+    }
+    if !table.contains_key("every") && !table.contains_key("preset") {
+        errors.push(join(&path, "every"), "is required without a preset: duration, for example \"2 ms\"");
+    }
+    if errors.len() > before {
+        return None;
+    }
+    let every = every.or(preset.map(|preset| preset.every))?;
+    let wait = wait.or(preset.map(|preset| preset.wait)).unwrap_or_default();
+    Some(Some(Serve { every, wait }))
 }
 
 /// `per`.

@@ -6,6 +6,7 @@ use evenflow_base::random::key_of;
 use evenflow_base::schema::{Value, Values};
 use evenflow_base::{Duration, Rate, Stream, Time};
 use evenflow_link::counters::Lengths;
+use evenflow_link::grants::{Grants, Plan};
 use evenflow_link::impairments::{Again, Jitter, Loss, LossRule};
 use evenflow_link::{Fifo, Impairments, Link, Queue, Scheduled};
 use evenflow_queue::held::{Owner, Served};
@@ -13,7 +14,7 @@ use evenflow_queue::htb;
 use evenflow_queue::{Admission, Gate, Limit, LinkFacts, Qdisc, Scheduler, Setting, implied_limit};
 use evenflow_scenario::model::{
     Change, Component, Direction, EventKind, Histogram, Jitter as JitterSpec, Lost, Order,
-    Queue as QueueSpec, RateSpec, SchedulerPer, Spec, Target,
+    Queue as QueueSpec, RateSpec, SchedulerPer, Serve, Spec, Target,
 };
 
 use super::Builder;
@@ -120,7 +121,7 @@ impl Builder<'_, '_> {
                     // A normal or exponential draw may come near zero.
                     Some(Rate(rate.number().unwrap_or(1.0).max(1.0)))
                 }
-                Some(RateSpec::Steps(steps)) => steps.first().map(|s| s.1),
+                Some(other) => other.fixed(),
             };
             let delay = draw(&d.delay, || of(&format!("{prefix}delay")), copy.index);
             (rate, Duration::from_seconds(delay.number().unwrap_or(0.0)))
@@ -146,8 +147,8 @@ impl Builder<'_, '_> {
         match &spec.reverse {
             None => {
                 // A rate that changes does so in both directions; and loss may be of both.
-                let back = Direction { queue: None, ..spec.forward.clone() };
-                let own = matches!(back.rate, Some(RateSpec::Steps(_)))
+                let back = Direction { queue: None, serve: None, ..spec.forward.clone() };
+                let own = matches!(back.rate, Some(RateSpec::Steps(_) | RateSpec::Opportunities(..)))
                     || self.is_lossy(link, 1)
                     || self.jitter(link, 1).is_some()
                     || self.scenario.stages.iter().any(|stage| stage.controls == Some((link, 1)));
@@ -206,7 +207,8 @@ impl Builder<'_, '_> {
         let controlled = self.scenario.stages.iter().any(|stage| stage.controls == Some((link, way)));
         let stepped = matches!(&direction.rate, Some(RateSpec::Steps(steps)) if steps.len() > 1)
             || direction.queue.as_ref().is_some_and(|queue| !queue.changes.is_empty());
-        let fixed = !stepped && !controlled;
+        let grants = grants(direction, link_facts.rate);
+        let fixed = !stepped && !controlled && grants.is_none();
         let free = fixed && loss.is_none() && jitter.is_none() && !self.options.eager;
         let (rule, limit, spec) = match &direction.queue {
             None if free && (way == 1 || !self.observed(link)) => return Queue::Open,
@@ -252,7 +254,9 @@ impl Builder<'_, '_> {
         };
         let mut changes = Vec::new();
         if let Some(RateSpec::Steps(steps)) = &direction.rate {
-            changes.extend(steps.iter().skip(1).map(|&(at, rate)| (at, Setting::LinkRate(rate))));
+            let first = steps.iter().take(1).filter(|step| step.1.0 == 0.0);
+            let later = steps.iter().skip(1);
+            changes.extend(first.chain(later).map(|&(at, rate)| (at, Setting::LinkRate(rate))));
         }
         let (mut before, replaces) = (spec, spec.is_some_and(|q| q.change == Change::Replace));
         for (at, now) in spec.iter().flat_map(|q| &q.changes) {
@@ -266,7 +270,9 @@ impl Builder<'_, '_> {
         }
         changes.sort_by_key(|change| change.0);
         let qdisc = Qdisc::new(gate, scheduler);
-        Queue::Scheduled(Box::new(Scheduled::new(qdisc, impairments, lengths, changes)))
+        let stops = matches!(&direction.rate, Some(RateSpec::Steps(steps)) if steps.iter().any(|step| step.1.0 == 0.0));
+        let qdisc = if stops || grants.is_some() { qdisc.holding_all() } else { qdisc };
+        Queue::Scheduled(Box::new(Scheduled::new(qdisc, impairments, lengths, changes, grants)))
     }
 
     /// How a link's delay varies in one of its directions.
@@ -356,4 +362,14 @@ fn limit_of(queue: &QueueSpec, copy: &Copy, own: &dyn Fn(&str) -> Stream) -> Lim
         implied_limit(spec.mechanism.kind, &values)
     });
     Limit::new(limit.as_ref())
+}
+
+/// The grants of a direction at a rate, if it serves so.
+fn grants(direction: &Direction, rate: Option<Rate>) -> Option<Grants> {
+    if let Some(RateSpec::Opportunities(ms, bytes)) = &direction.rate {
+        return Some(Grants::new(Plan::Trace { ms: ms.clone(), bytes: *bytes }, Duration::default()));
+    }
+    let Serve { every, wait } = direction.serve?;
+    let rate = rate?.bits_per_second().round() as u64;
+    Some(Grants::new(Plan::Every { every, rate }, wait))
 }

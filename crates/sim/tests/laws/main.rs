@@ -8,6 +8,7 @@ mod conex;
 mod controls;
 mod exposure;
 mod flows;
+mod grants;
 mod headers;
 mod metrics;
 mod paths;

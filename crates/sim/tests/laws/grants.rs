@@ -1,0 +1,104 @@
+//! Links that serve in grants, follow a trace, or stop.
+
+use evenflow_scenario::Scenario;
+
+use crate::common::{close, run};
+
+/// Users who each send a datagram of 1000 B every so often, all at the same instants.
+fn scenario(link: &str, users: u32, rate: &str) -> String {
+    format!(
+        r#"
+duration = "10.04 s"
+links.line = {{ delay = "1 ms", {link} }}
+groups.all = {{ users = {users}, path = ["line"], traffic = {{ kind = "cbr", rate = "{rate}", packet = "1000 B" }} }}
+"#
+    )
+}
+
+/// Under overload a link sends its rate to within two grants, and uses all of them.
+#[test]
+fn the_long_run_rate_is_exact() {
+    for (serve, grant_s) in [
+        (r#"preset = "docsis""#, 2e-3),
+        (r#"preset = "lte""#, 1e-3),
+        (r#"preset = "wifi""#, 5.5855e-3),
+        (r#"every = "0.7 ms""#, 0.7e-3),
+    ] {
+        let link = format!(r#"rate = "8 Mbit/s", queue = {{ limit = "50 packets" }}, serve = {{ kind = "grants", {serve} }}"#);
+        let r = run(&scenario(&link, 10, "1 Mbit/s"), 1);
+        let bytes = r.number("links.line.delivered_packets") * 1000.0;
+        let idle = 16e-3; // until the first datagrams and their request, at most
+        assert!((bytes - 10.04e6).abs() <= 1e6 * (2.0 * grant_s + idle) + 1000.0, "{serve}: {bytes}");
+        assert!(r.number("links.line.utilisation") > 0.997, "{serve}");
+    }
+}
+
+/// A burst of 20 kB needs two grants of 12.5 kB: the unused grants before it are lost. The request adds its wait.
+#[test]
+fn unused_bytes_are_lost() {
+    let delays = |wait: &str| {
+        let link = format!(
+            r#"rate = "10 Mbit/s", queue = {{ limit = "50 packets" }}, serve = {{ kind = "grants", every = "10 ms"{wait} }}"#
+        );
+        let r = run(&scenario(&link, 20, "100 kbit/s"), 1);
+        assert_eq!(r.drops("line"), 0.0);
+        close(r.number("links.line.utilisation"), 0.2, 0.02);
+        (r.number("links.line.queue_delay_s_mean"), r.number("links.line.queue_delay_s_max"))
+    };
+    // Datagrams arrive at multiples of 80 ms, at a grant: 13 leave at once, the last of them in part, and 7 in 10 ms.
+    let (mean, longest) = delays("");
+    close(longest, 10e-3, 1e-9);
+    close(mean, 7.0 * 10e-3 / 20.0, 1e-9);
+    let (later, _) = delays(r#", wait = "25 ms""#);
+    close(later, mean + 30e-3, 1e-9);
+}
+
+/// Opportunities of a trace are its lines, in ms; the next round begins at the last one.
+#[test]
+fn a_trace_repeats_from_its_last_line() {
+    let link = r#"rate = { opportunities = [1, 1, 4, 10], bytes = "500 B" }, queue = { limit = "50 packets" }"#;
+    let r = run(&scenario(link, 1, "10 Mbit/s"), 1);
+    // 2000 B in each 10 ms.
+    close(r.number("links.line.delivered_packets"), 2008.0, 0.002);
+    close(r.number("links.line.utilisation"), 1.0, 0.002);
+}
+
+/// Nothing leaves while the rate is zero; the backlog leaves afterwards.
+#[test]
+fn a_rate_of_zero_is_an_outage() {
+    for queue in [r#"{ limit = "5000 packets" }"#, r#"{ kind = "fq-codel", limit = "5000 packets", target = "5 s" }"#] {
+        let link = format!(
+            r#"rate = {{ steps = [["0 s", "0 bit/s"], ["1 s", "10 Mbit/s"], ["4 s", "0 bit/s"], ["6 s", "10 Mbit/s"]] }}, queue = {queue}"#
+        );
+        let r = run(&scenario(&link, 1, "2 Mbit/s"), 1);
+        assert_eq!(r.drops("line"), 0.0, "{queue}");
+        let longest = r.number("links.line.queue_delay_s_max");
+        assert!((1.99..2.01).contains(&longest), "{queue}: {longest}");
+        close(r.number("groups.all.delivered_packets"), r.number("groups.all.sent_packets"), 1e-3);
+    }
+}
+
+#[test]
+fn service_that_makes_no_sense_is_refused() {
+    let said = |link: &str| {
+        let text = scenario(link, 1, "1 Mbit/s");
+        Scenario::from_toml(&text).map(|_| String::new()).unwrap_or_else(|e| e.to_string())
+    };
+    assert_eq!(
+        said(r#"rate = "1 Mbit/s", serve = { kind = "grants" }"#),
+        "links.line.serve.every: is required without a preset: duration, for example \"2 ms\""
+    );
+    assert!(said(r#"rate = "1 Mbit/s", serve = { kind = "grants", preset = "docsiss" }"#).contains("\"docsis\""));
+    assert_eq!(
+        said(r#"serve = { kind = "grants", every = "1 ms" }"#),
+        "links.line.serve: a link without a rate serves each packet at once; give it a rate"
+    );
+    assert_eq!(
+        said(r#"rate = { opportunities = [2, 1] }"#),
+        "links.line.rate.opportunities: must be whole milliseconds in rising order, the last later than 0"
+    );
+    assert_eq!(
+        said(r#"rate = { steps = [["0 s", "0 bit/s"]] }"#),
+        "links.line.rate.steps: at least one rate must be above zero"
+    );
+}
