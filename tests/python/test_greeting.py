@@ -184,8 +184,8 @@ def test_toml_errors_show_the_line(cli: Cli, work: Path, text: str, told: str, e
         ('groups.heavy.tcp.congestion_control="westwood"', "planned, not built; nearest: newreno"),
         ('groups.heavy.traffic={kind="dash"}', "planned, not built; nearest: has"),
         ('stages.p={kind="cake"}', "planned, not built; nearest: a link's scheduler htb"),
-        ('links.bottleneck.rate={trace="x.csv"}', "trace: planned, not built; nearest: { steps"),
-        ('links.bottleneck.rate="0 Mbit/s"', "for an outage write the link's loss = { probability = 1"),
+        ('links.bottleneck.rate={trace="x.csv"}', "x.csv: there is no such file"),
+        ('links.bottleneck.rate="0 Mbit/s"', "for an outage write { steps ="),
     ],
 )
 def test_what_is_not_built_has_a_nearest(cli: Cli, small: Path, setting: str, told: str) -> None:

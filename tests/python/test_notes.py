@@ -186,13 +186,14 @@ def test_slow_packet(base: ef.Scenario, rate: Any, told: str) -> None:
     assert note.path == "links.line.rate"
     assert told in note.text
     if isinstance(rate, dict):
-        assert 'links.line.loss = { probability = 1, from = "8 s", until = "9 s" }' in note.text
+        assert "For an outage write a rate of 0 bit/s" in note.text
 
 
 def test_slow_packet_not(base: ef.Scenario) -> None:
     steps = {"steps": [["0 s", "10 Mbit/s"], ["8 s", "100 kbit/s"], ["9 s", "10 Mbit/s"]]}
     assert "slow-packet" not in raised(base, links__line__rate=steps)
-    outage = base.set("links.line.loss", {"probability": 1, "from": "8 s", "until": "9 s"})
+    steps["steps"][1][1] = "0 bit/s"
+    outage = base.set("links.line.rate", steps)
     assert "slow-packet" not in raised(outage)  # what the note advises
     assert (outage.run(1).metric("groups.a.throughput_bps") or 0) > 1e6
 

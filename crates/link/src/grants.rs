@@ -1,7 +1,7 @@
-//! A transmitter that serves in grants: at given instants it may send so many bytes, and bytes that are not used are lost.
+//! A transmitter that serves in grants: each gives a number of bytes at an instant. Unused bytes are lost.
 //!
-//! Packets leave the queue at a grant. One that is larger than the rest of a grant ends in a later grant. An arrival at an empty link
-//! first requests a grant: the wait of DOCSIS and of the uplink of LTE.
+//! Packets leave the queue at a grant. One that is larger than the rest of a grant ends in a later grant. An arrival
+//! at an empty link first requests a grant, as in DOCSIS and in the uplink of LTE.
 
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ fn last(ms: &[u64]) -> u64 {
 #[derive(Debug)]
 pub struct Grants {
     plan: Plan,
-    /// From an arrival at an empty link to its first grant, at least.
+    /// Least time from an arrival at an empty link to its first grant.
     wait: Duration,
     /// The present grant: its number and its instant.
     number: u64,

@@ -212,9 +212,9 @@ words! {
 }
 
 impl Preset {
-    /// DOCSIS 3.1: a MAP every 2 ms, and a grant two MAPs after its request (defaults of docsis-ns3). LTE: a grant in each TTI of
-    /// 1 ms, the first 8 ms after the scheduling request; ours, for 3GPP leaves it to the scheduler. Wi-Fi: the longest transmission
-    /// of 802.11 (5.484 ms) and the mean contention behind it (34 us and 7.5 slots of 9 us); ours.
+    /// DOCSIS 3.1: a MAP every 2 ms, and a grant two MAPs after its request (defaults of docsis-ns3). LTE: a grant in
+    /// each TTI of 1 ms, the first 8 ms after the request (an estimate). Wi-Fi: the longest transmission of 802.11,
+    /// 5.484 ms, with the mean contention of 34 us and 7.5 slots of 9 us (an estimate).
     pub fn serve(self) -> Serve {
         let (every, wait) = match self {
             Preset::Docsis => (2_000_000, 4_000_000),

@@ -288,8 +288,8 @@ pub(crate) fn single(json: &Json, ty: Type, range: &Range) -> Result<Value, Stri
     };
     match value.number() {
         Some(0.0) if ty == Type::Rate && range.min >= 1.0 => Err(format!(
-            "a rate of {} would never finish the packet in transmission; for an outage write the link's loss \
-             = {{ probability = 1, from = …, until = … }}",
+            "a rate of {} would never finish the packet in transmission; for an outage write \
+             {{ steps = [[\"0 s\", \"10 Mbit/s\"], [\"5 s\", \"0 bit/s\"], …] }}",
             shown(json)
         )),
         Some(x) if !range.holds(x) => {

@@ -218,9 +218,9 @@ section! {
 section! {
     /// `serve` of a link.
     SERVE, serve = "serve", "Service of a link",
-        "The link sends in grants, as links with a scheduled medium do: at multiples of `every`, so many bytes \
-         as its rate gives in that time. Unused bytes of a grant are lost. A packet leaves the queue at a grant \
-         and may end in a later one." =>
+        "Service in grants, as on a scheduled medium. A grant comes at each multiple of `every` and has the bytes \
+         that the rate gives in that time. Unused bytes are lost. A packet leaves the queue at a grant and may \
+         end in a later one." =>
         /// The kind of service.
         kind: Value(Service::TYPE), Required;
         /// Values of a technology: `docsis` 2 ms and 4 ms (DOCSIS 3.1 upstream), `lte` 1 ms and 8 ms (uplink),

@@ -1181,8 +1181,7 @@ fn rates_in_steps_begin_at_zero_and_go_forward() {
     one(
         "links.bottleneck.rate",
         steps(json!([["0 s", "0 bit/s"]])),
-        "links.bottleneck.rate.steps[0][1]: a rate of \"0 bit/s\" would never finish the packet in transmission; for \
-         an outage write the link's loss = { probability = 1, from = …, until = … }",
+        "links.bottleneck.rate.steps: at least one rate must be above zero",
     );
     one(
         "links.bottleneck.rate",

@@ -203,9 +203,11 @@ def _slow_packet(outline: Outline) -> Iterator[Note]:
         worst: Note | None = None
         for index, (since, speed) in enumerate(steps):
             until = steps[index + 1][0] if index + 1 < len(steps) else outline.duration
-            takes = size_b * 8 / speed if speed else math.inf
             if since >= outline.duration:
                 break
+            if not speed:
+                continue  # an outage
+            takes = size_b * 8 / speed
             rest = outline.duration - since
             if takes <= until - since:
                 continue
@@ -219,10 +221,7 @@ def _slow_packet(outline: Outline) -> Iterator[Note]:
                     f"this rate lasts ({time_span(until - since)}): it finishes at the old rate, and other packets "
                     "wait. "
                 )
-            outage = (
-                f"For an outage write {paths.render(('links', way.name, 'loss'))} = {{ probability = 1, from = "
-                f'"{plain(since)} s", until = "{plain(until)} s" }}; else use more than {enough}.'
-            )
+            outage = f"For an outage write a rate of 0 bit/s; else use more than {enough}."
             worst = Note("slow-packet", f"{way.path}.rate", text + (outage if changes else f"Use more than {enough}."))
             break
         if worst is not None:

@@ -98,7 +98,7 @@ class Way:
 
     @property
     def steps(self) -> list[tuple[float, float]]:
-        """(since when, rate); one step where the rate does not change, none without a rate. A trace has its mean rate."""
+        """(since when, rate); one step where the rate does not change or is a trace (its mean); none without a rate."""
         rate = self.table.get("rate")
         if rate is None:
             return []

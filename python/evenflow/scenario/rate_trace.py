@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import errno
+import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -33,7 +34,11 @@ def written_out(tree: Mapping[str, Any], source: str | None) -> tuple[Mapping[st
     Names are relative to the scenario's file, or to the working folder where it has none. The tree itself stays.
     """
     errors: list[tuple[paths.Path, str]] = []
-    for path, rate in list(_named(tree)):
+    found = list(_named(tree))
+    if not found:
+        return tree, errors
+    tree = dict(tree)
+    for path, rate in found:
         at: paths.Path = (*path, "trace")
         if unknown := [key for key in rate if key not in _KEYS]:
             errors += [((*path, key), f"is unknown here; a trace has {' and '.join(_KEYS)}.") for key in unknown]
@@ -153,7 +158,7 @@ def _checked(steps: list[list[str]]) -> list[list[str]]:
     times = [seconds(at) for at, _ in steps]
     if not steps or times[0] != 0:
         raise NotUnderstood("its first rate must be at 0 s.")
-    for n, (before, at) in enumerate(zip(times, times[1:], strict=False), 1):
+    for n, (before, at) in enumerate(itertools.pairwise(times), 1):
         if at is None or before is None or at <= before:
             raise NotUnderstood(f"its times must rise: rate {n + 1} is not later than rate {n}.")
     return steps

@@ -209,7 +209,7 @@ class Scenario:
         return methods.plot_scenario(self, seed, series, width, height)
 
     def written_out(self) -> Scenario:
-        """The scenario with the numbers of other files that it names (manifests of videos, traces of rates) in their place.
+        """The scenario with the numbers of the files that it names, video manifests and rate traces, in their place.
 
         It is itself where there are none, or where one of them is not understood.
         """

@@ -2809,8 +2809,8 @@ class Link(Table):
     Source: docs/scenarios.md.
 
     Attributes:
-        rate: Rate of the link. (rate, or { steps = [[time, rate], …] }; default: absent: pure delay, no queue; at
-            least 1)
+        rate: Rate of the link. (rate, or { steps = [[time, rate], …] }, or { trace = "file" }; default: absent: pure
+            delay, no queue; at least 1)
         delay: Propagation delay. (duration; default: 0 s; at least 0)
         per: Users or flows that get a separate copy of the link. ("user", "flow", "group" or "5 users"; default:
             absent: one shared link)
@@ -2820,6 +2820,8 @@ class Link(Table):
         jitter: Random extra delay of each packet. (jitter table; default: absent: none)
         loss: Losses on the link: a probability for each packet, or a table. (number, or loss table; default: absent:
             none)
+        serve: Service in grants instead of packet by packet, in the forward direction. (serve table; default: absent:
+            packet by packet)
     """
 
     rate: Quantity | None = None
@@ -2829,6 +2831,7 @@ class Link(Table):
     reverse: Table | Mapping[str, Any] | None = None
     jitter: Table | Mapping[str, Any] | None = None
     loss: Number | Table | Mapping[str, Any] | None = None
+    serve: Table | Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2901,15 +2904,17 @@ class Reverse(Table):
     Source: docs/scenarios.md.
 
     Attributes:
-        rate: Rate of the reverse direction. (rate, or { steps = [[time, rate], …] }; default: absent: as forward; at
-            least 1)
+        rate: Rate of the reverse direction. (rate, or { steps = [[time, rate], …] }, or { trace = "file" }; default:
+            absent: as forward; at least 1)
         delay: Propagation delay. (duration; default: absent: as forward; at least 0)
         queue: The queue: rule, limit and scheduler. (queue table; default: absent: FIFO that never drops)
+        serve: Service in grants. (serve table; default: absent: packet by packet)
     """
 
     rate: Quantity | None = None
     delay: Quantity | None = None
     queue: Table | Mapping[str, Any] | None = None
+    serve: Table | Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
