@@ -171,14 +171,21 @@ impl Dice {
 
     fn link(&mut self, name: &str) -> String {
         let per = self.per();
-        let rate = match self.number(0, 3) {
+        let rate = match self.number(0, 5) {
             0 => format!("\"{} kbit/s\"", self.number(1, 20_000)),
+            4 => format!("{{ opportunities = [0, 3, 3, 4, {}] }}", self.number(4, 40)),
+            5 => format!(
+                "\"{} kbit/s\", serve = {{ kind = \"grants\", every = \"{} us\", wait = \"{} us\" }}",
+                self.number(1, 20_000),
+                self.number(50, 9000),
+                self.number(0, 9000)
+            ),
             1 => format!("\"{}.{:03} Mbit/s\"", self.number(0, 20), self.number(1, 999)),
             2 => "{ uniform = [\"1 Mbit/s\", \"9 Mbit/s\"] }".into(),
             _ => format!(
                 "{{ steps = [[\"0 s\", \"{} kbit/s\"], [\"2 s\", \"{} kbit/s\"], [\"3.3 s\", \"{} kbit/s\"]] }}",
                 self.number(1, 9000),
-                self.number(1, 9000),
+                self.number(0, 1) * self.number(1, 9000),
                 self.number(1, 9000)
             ),
         };
@@ -605,6 +612,11 @@ impl Dice {
             let rate = match self.number(if n == 0 { 1 } else { 0 }, 5) {
                 0 => String::new(),
                 1 => "rate = \"8 Mbit/s\", ".into(),
+                2 => format!(
+                    "rate = \"{} kbit/s\", serve = {{ kind = \"grants\", preset = \"{}\" }}, ",
+                    self.number(300, 30_000),
+                    self.pick(&["docsis", "lte", "wifi"])
+                ),
                 _ => format!("rate = \"{} kbit/s\", ", self.number(300, 30_000)),
             };
             let delay = self.pick(&[
