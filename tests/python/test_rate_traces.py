@@ -145,3 +145,32 @@ def test_keys_of_a_trace(tmp_path: Path, rate: Any, path: str, reason: str) -> N
     with pytest.raises(ef.ScenarioError) as found:
         ef.Scenario(tree, source=str(tmp_path / "s.toml")).check()
     assert reason in dict(found.value.errors)[path]
+
+
+def test_limits_in_products_of_bandwidth_and_delay(tmp_path: Path) -> None:
+    tree = {
+        "duration": "1 s",
+        "links": {
+            "near": {"delay": "5 ms"},
+            "line": {"rate": "10 Mbit/s", "delay": "20 ms", "queue": {"limit": "0.5 BDP"}},
+        },
+        "groups": {
+            name: {"users": 1, "path": path, "traffic": {"kind": "bulk"}}
+            for name, path in (("a", ["line"]), ("b", ["near", "line"]))
+        },
+    }
+    scenario = ef.Scenario(tree)
+    # The longest path: 50 ms of propagation, and a segment and an ACK at 10 Mbit/s.
+
+    limit = float(scenario.written_out().get("links.line.queue.limit").removesuffix(" B"))
+    assert 0.5 * 10e6 / 8 * 0.050 < limit < 0.5 * 10e6 / 8 * 0.052
+    doubled = float(scenario.set("links.line.queue.limit", "1 BDP").written_out().get("links.line.queue.limit")[:-2])
+    assert doubled == pytest.approx(2 * limit, abs=1)
+    for link, reason in (
+        ({"rate": "10 Mbit/s", "queue": {"limit": "0 BDP"}}, "must be above 0"),
+        ({"rate": "10 Mbit/s", "queue": {"limit": "1 bdp"}}, "unknown unit"),
+    ):
+        with pytest.raises(ef.ScenarioError, match=reason):
+            scenario.set("links.line", link).check()
+    with pytest.raises(ef.ScenarioError, match="no path crosses this link"):
+        scenario.set("links.other", tree["links"]["line"]).check()

@@ -18,6 +18,7 @@ def check(file: File, settings: Settings = None, quiet: Quiet = False, as_json: 
     valid, 2: invalid. With --json the document lists the errors.
     """
     from ..run import notes
+    from ..scenario import sweep
     from ..scenario.outline import Outline
 
     try:
@@ -32,7 +33,8 @@ def check(file: File, settings: Settings = None, quiet: Quiet = False, as_json: 
     outline = Outline(scenario)
     found = notes.of_scenario(scenario, outline)
     if as_json:
-        document: dict[str, Any] = {"valid": True, "source": str(file), **outline.to_json()}
+        points, replications, _ = sweep.outline(scenario)
+        document: dict[str, Any] = {"valid": True, "source": str(file), **outline.to_json(points, replications)}
         print_json({**document, "notes": [note.to_json() for note in found]})
     else:
         from ..show import screens

@@ -22,7 +22,7 @@ def decode(tree: Mapping[str, Any], source: str | None = None) -> tuple[_core.Sc
     traces with errors; their paths are relative to `source`.
     """
     from .. import _core
-    from .named_files import written_out
+    from .written import written_out
 
     tree, unread = written_out(tree, source)
     refused: list[tuple[str, str]] = [(paths.render(path), message) for path, message in unread]

@@ -415,11 +415,8 @@ class Outline:
         """Every direction of a link that the file describes, links in the order of their names."""
         return [way for way in self.ways.values() if way.forward or way.is_written]
 
-    def to_json(self) -> dict[str, Any]:
-        """Output of `check --json` for a valid scenario: SI units, means of random quantities."""
-        from .sweep import outline
-
-        points, replications, _ = outline(self.scenario)
+    def to_json(self, points: int, replications: int) -> dict[str, Any]:
+        """Output of `check --json` for a valid scenario with so large a sweep: SI units, means of random quantities."""
         core = self.scenario.core
         document: dict[str, Any] = {"scenario_hash": core.hash, "title": self.scenario.title}
         document |= {"duration_s": self.duration, "warmup_s": self.warmup, "memory_bytes": core.memory_bytes}

@@ -213,7 +213,7 @@ class Scenario:
 
         It is itself where there are none, or where one of them is not understood.
         """
-        from .named_files import written_out
+        from .written import written_out
 
         tree, errors = written_out(self._tree, self.source)
         return self if errors or tree is self._tree else Scenario(tree, source=self.source)
