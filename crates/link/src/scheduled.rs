@@ -317,7 +317,7 @@ impl Scheduled {
     pub(crate) fn finish(&mut self, wire: &mut Wire, window: &Window) {
         self.qdisc.for_each(|item| wire.counters.queue_time += window.overlap(item.at, window.to));
         self.note_length(window.to, window);
-        if let Some(grants) = &self.grants {
+        if let Some(grants) = &mut self.grants {
             wire.counters.busy = (grants.utilisation(window) * (window.to.0 - window.from.0) as f64) as u64;
         }
     }

@@ -101,7 +101,8 @@ fn a_link_is_served_by_a_discipline_from_outside() {
     let gate =
         Gate::new(Admission::DropTail(Box::new(DropTail)), Limit::Packets(9), Stream::new(1, "queue"), rate);
     let qdisc = Qdisc::new(gate, Scheduler::External(Box::new(lifo)));
-    let queue = Queue::Scheduled(Box::new(Scheduled::new(qdisc, Impairments::default(), None, Vec::new(), None)));
+    let queue =
+        Queue::Scheduled(Box::new(Scheduled::new(qdisc, Impairments::default(), None, Vec::new(), None)));
     let mut link = Link::new(rate, Duration::from_millis(2), queue);
     let (mut side, window) = (SideCounters::new(47), Window { from: Time::ZERO, to: Time(1_000_000_000) });
     let mut around = Around::default();

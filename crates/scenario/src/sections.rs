@@ -431,6 +431,6 @@ section! {
 
 /// All sections, in the order of the documentation.
 pub static SECTIONS: &[&Section] = &[
-    &SCENARIO, &LINK, &SERVE, &JITTER, &LOSS, &REVERSE, &QUEUE, &SCHEDULER, &STAGE, &ARRIVALS, &GROUP, &TRAFFIC,
-    &RECORD, &SERIES,
+    &SCENARIO, &LINK, &SERVE, &JITTER, &LOSS, &REVERSE, &QUEUE, &SCHEDULER, &STAGE, &ARRIVALS, &GROUP,
+    &TRAFFIC, &RECORD, &SERIES,
 ];

@@ -21,8 +21,8 @@ use super::table::{self, Table, unknown_keys};
 use super::{as_table, by_name, fixed_number, list, mechanism_in, nothing, plain, single, text, typed};
 use crate::errors::{Errors, join, nearest, quoted, shown, suggestion};
 use crate::model::{
-    Change, Component, Direction, Directions, Hop, Jitter, Link, Loss, Lost, Order, Per, Queue, RateSpec,
-    Preset, SchedulerPer, Serve, Service, Spec, Stage,
+    Change, Component, Direction, Directions, Hop, Jitter, Link, Loss, Lost, Order, Per, Preset, Queue,
+    RateSpec, SchedulerPer, Serve, Service, Spec, Stage,
 };
 use crate::sections::{
     JITTER, LINK, LINK_RATE, LOSS, QUEUE, REVERSE, SERVE, STAGE, jitter, link, loss, queue, reverse, serve,

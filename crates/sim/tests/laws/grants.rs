@@ -24,7 +24,9 @@ fn the_long_run_rate_is_exact() {
         (r#"preset = "wifi""#, 5.5855e-3),
         (r#"every = "0.7 ms""#, 0.7e-3),
     ] {
-        let link = format!(r#"rate = "8 Mbit/s", queue = {{ limit = "50 packets" }}, serve = {{ kind = "grants", {serve} }}"#);
+        let link = format!(
+            r#"rate = "8 Mbit/s", queue = {{ limit = "50 packets" }}, serve = {{ kind = "grants", {serve} }}"#
+        );
         let r = run(&scenario(&link, 10, "1 Mbit/s"), 1);
         let bytes = r.number("links.line.delivered_packets") * 1000.0;
         let idle = 16e-3; // until the first datagrams and their request, at most
@@ -56,7 +58,8 @@ fn unused_bytes_are_lost() {
 /// Opportunities of a trace are its lines, in ms; the next round begins at the last one.
 #[test]
 fn a_trace_repeats_from_its_last_line() {
-    let link = r#"rate = { opportunities = [1, 1, 4, 10], bytes = "500 B" }, queue = { limit = "50 packets" }"#;
+    let link =
+        r#"rate = { opportunities = [1, 1, 4, 10], bytes = "500 B" }, queue = { limit = "50 packets" }"#;
     let r = run(&scenario(link, 1, "10 Mbit/s"), 1);
     // 2000 B in each 10 ms.
     close(r.number("links.line.delivered_packets"), 2008.0, 0.002);
@@ -66,7 +69,9 @@ fn a_trace_repeats_from_its_last_line() {
 /// Nothing leaves while the rate is zero; the backlog leaves afterwards.
 #[test]
 fn a_rate_of_zero_is_an_outage() {
-    for queue in [r#"{ limit = "5000 packets" }"#, r#"{ kind = "fq-codel", limit = "5000 packets", target = "5 s" }"#] {
+    for queue in
+        [r#"{ limit = "5000 packets" }"#, r#"{ kind = "fq-codel", limit = "5000 packets", target = "5 s" }"#]
+    {
         let link = format!(
             r#"rate = {{ steps = [["0 s", "0 bit/s"], ["1 s", "10 Mbit/s"], ["4 s", "0 bit/s"], ["6 s", "10 Mbit/s"]] }}, queue = {queue}"#
         );
@@ -88,7 +93,9 @@ fn service_that_makes_no_sense_is_refused() {
         said(r#"rate = "1 Mbit/s", serve = { kind = "grants" }"#),
         "links.line.serve.every: is required without a preset: duration, for example \"2 ms\""
     );
-    assert!(said(r#"rate = "1 Mbit/s", serve = { kind = "grants", preset = "docsiss" }"#).contains("\"docsis\""));
+    assert!(
+        said(r#"rate = "1 Mbit/s", serve = { kind = "grants", preset = "docsiss" }"#).contains("\"docsis\"")
+    );
     assert_eq!(
         said(r#"serve = { kind = "grants", every = "1 ms" }"#),
         "links.line.serve: a link without a rate serves each packet at once; give it a rate"
