@@ -8,7 +8,9 @@
 //! Settings (section IV-F): `q_base` some packets below the limit, `q_min` about half the limit, `gamma`
 //! about `q_base`.
 
-use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Traits, Value, Values};
+use evenflow_base::schema::{
+    Counter, Deviation, Mechanism, Observable, Problem, Room, Traits, Value, Values,
+};
 use evenflow_base::{Duration, Packet, Stream, Time};
 
 use crate::averager::Averager;

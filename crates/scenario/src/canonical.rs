@@ -10,8 +10,8 @@ use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 
 use crate::model::{
-    Arrivals, Component, Direction, Every, Group, Hop, Jitter, Link, Loss, Lost, Per, Queue,
-    RateSpec, Record, Scenario, Spec, Stage, Tcp, Traffic,
+    Arrivals, Component, Direction, Every, Group, Hop, Jitter, Link, Loss, Lost, Per, Queue, RateSpec,
+    Record, Scenario, Spec, Stage, Tcp, Traffic,
 };
 
 /// The canonical JSON of a scenario.

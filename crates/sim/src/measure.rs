@@ -1,7 +1,9 @@
 //! Counters of flows and stages in the measuring window. Links have separate counters.
 
 use evenflow_base::{Duration, Heap, Reason, Time};
-pub use evenflow_link::counters::{Bins, Moments, PortCounters, SideCounters, Window, bin_of, edge, quantile};
+pub use evenflow_link::counters::{
+    Bins, Moments, PortCounters, SideCounters, Window, bin_of, edge, quantile,
+};
 
 /// Common counters of all copies of a stage.
 #[derive(Clone, Debug)]

@@ -759,7 +759,9 @@ fn histograms(engine: &Engine, scenario: &Scenario) -> Value {
             Histogram::Delay(g) => {
                 bins(Durations::bins(std::slice::from_ref(&engine.net.delays[g].one_way)), false)
             }
-            Histogram::Rtt(g) => bins(Durations::bins(std::slice::from_ref(&engine.net.delays[g].rtt)), false),
+            Histogram::Rtt(g) => {
+                bins(Durations::bins(std::slice::from_ref(&engine.net.delays[g].rtt)), false)
+            }
             Histogram::UsersDelay(g) => bins(Durations::bins(&engine.net.delays[g].users), true),
         };
         out.insert(histogram.name(scenario), value);

@@ -27,7 +27,15 @@ const UNSEEN: Duration = Duration(u64::MAX);
 
 impl Default for RttEstimator {
     fn default() -> RttEstimator {
-        RttEstimator { smoothed: None, variation: 0, deviation: 0, highest: 0, round: 0, least: UNSEEN, latest: UNSEEN }
+        RttEstimator {
+            smoothed: None,
+            variation: 0,
+            deviation: 0,
+            highest: 0,
+            round: 0,
+            least: UNSEEN,
+            latest: UNSEEN,
+        }
     }
 }
 

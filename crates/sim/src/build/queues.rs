@@ -225,8 +225,7 @@ impl Builder<'_, '_> {
                 (rule, limit_of(q, copy, &own), Some(q))
             }
         };
-        let wants_lengths = way == 0
-            && self.scenario.record.histograms.contains(&Histogram::Packets(link));
+        let wants_lengths = way == 0 && self.scenario.record.histograms.contains(&Histogram::Packets(link));
         let impairments = Impairments { loss, jitter, again };
         let lengths = wants_lengths.then(Lengths::default);
         let scheduler = spec.and_then(|q| match q.rule.mechanism.traits.owns_queues {

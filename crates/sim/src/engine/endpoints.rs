@@ -482,6 +482,7 @@ impl Engine<'_> {
             counters.delivered += 1;
             counters.marks += u64::from(packet.ecn() == Ecn::Congestion);
             let sent = if self.net.labels { self.options.of(packet).sent } else { packet.sent() };
+            debug_assert!(sent <= now, "a mechanism without the trait `labels` has written a label");
             self.net.delays[info.group as usize].arrived(info.host, now.since(sent));
         }
         match (info.endpoint, end) {
