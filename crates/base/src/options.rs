@@ -5,7 +5,7 @@
 //! engine checks at the end of each run that only packets in flight have such fields.
 
 use crate::packet::{Ecn, ip};
-use crate::{Duration, Heap, Packet};
+use crate::{Duration, Heap, Packet, Time};
 
 /// SACK blocks that fit beside a timestamp option (RFC 2018 section 3).
 pub const BLOCKS: usize = 3;
@@ -107,6 +107,8 @@ pub struct Carried {
     pub marked: u16,
     /// The packet was lost on this link, which the far end counts.
     pub lost_at: u32,
+    /// When it left its sender, in a run with labels.
+    pub sent: Time,
     /// The SACK option.
     pub report: Report,
     outer: [Outer; OUTER],
@@ -127,6 +129,7 @@ impl Carried {
         shown: None,
         marked: 0,
         lost_at: 0,
+        sent: Time::ZERO,
         report: Report::EMPTY,
         outer: [Outer {
             ip: 0,
@@ -209,6 +212,16 @@ impl Options {
             None => self.make(packet),
         };
         &mut self.places[place as usize]
+    }
+
+    /// Notes when `packet` leaves its sender. The packet counts as one without options if it had none.
+    pub fn set_sent(&mut self, packet: &mut Packet, at: Time) {
+        let had_none = packet.place().is_none();
+        let carried = self.attach(packet);
+        if had_none {
+            (carried.ack, carried.own, carried.marked) = (0, 0, 0);
+        }
+        carried.sent = at;
     }
 
     #[inline]

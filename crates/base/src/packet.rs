@@ -1,5 +1,6 @@
 //! The packet: a small value that is copied through rings. Rare fields are in [`crate::Options`].
 
+use crate::Time;
 use crate::codepoint::{Codepoint, Signals};
 
 /// The flags of the TCP header as bits of [`Packet::flags`]: the nine lowest bits of its bytes 12 and 13 (RFC
@@ -97,7 +98,7 @@ pub struct Packet {
     /// Data: offset of its first byte in the stream. ACK without payload: next byte expected. Datagram: its number. Where something
     /// is kept beside the packet this is its place, and the number is kept there too: see [`Packet::place`]. Less than 2^63.
     pub seq: u64,
-    /// Label of the last meter, an activity or a rate in bit/s; zero without a meter.
+    /// Label of the last meter, an activity or a rate in bit/s. In a run without labels: bits of [`Packet::sent`].
     pub label: f64,
     /// Index of the flow it belongs to.
     pub flow: u32,
@@ -218,6 +219,18 @@ impl Packet {
         let says = |bit: u8| self.ip & bit != 0;
         let (loss, ecn, credit) = (says(ip::LOSS), says(ip::MARK), says(ip::CREDIT));
         Signals { capable: self.re() || loss || ecn || credit, loss, ecn, credit }
+    }
+
+    /// When it left its sender, in a run without labels.
+    #[inline]
+    pub fn sent(&self) -> Time {
+        Time(self.label.to_bits())
+    }
+
+    /// Notes when it leaves its sender, in place of the label.
+    #[inline]
+    pub fn set_sent(&mut self, at: Time) {
+        self.label = f64::from_bits(at.0);
     }
 
     /// Where in the run's [`crate::Options`] something is kept beside it; `None`: nothing is.

@@ -352,6 +352,8 @@ pub struct Traits {
     pub place: Place,
     /// Of a stage: it keeps accounts, and records have its observables by group and user too.
     pub accounts: bool,
+    /// It reads or writes the label of packets.
+    pub labels: bool,
     /// It is for tests: scenarios may name it, but no list does.
     pub hidden: bool,
 }
@@ -423,6 +425,7 @@ impl Mechanism {
         mouth: None,
         place: Place::Anywhere,
         accounts: false,
+        labels: false,
         hidden: false,
     };
 }

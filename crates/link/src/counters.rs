@@ -65,9 +65,38 @@ impl Delays {
         self.bins.iter().sum()
     }
 
-    /// The duration that a share `q` does not exceed, seconds.
+    /// The duration that a share `q` does not exceed, seconds. Its error is less than a bin: 6.25 %.
     pub fn quantile(&self, q: f64) -> Option<f64> {
         quantile(self.bins.iter().copied(), self.count(), q, (Duration::ZERO, self.max), edge::<BIN_BITS>)
+    }
+
+    /// The bins that are not empty.
+    pub fn bins(&self) -> Bins {
+        Bins::of(&[&self.bins[..]], edge::<BIN_BITS>)
+    }
+}
+
+/// Bins of one or several histograms that are not empty in all. Their edges are fixed, so bins of two runs can be merged.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bins {
+    /// Where each begins, seconds.
+    pub low: Vec<f64>,
+    /// Where each ends, seconds.
+    pub high: Vec<f64>,
+    /// By histogram: the count of each.
+    pub counts: Vec<Vec<u64>>,
+}
+
+impl Bins {
+    /// Those of `histograms`; `edge` returns where a bin begins, ns.
+    pub fn of(histograms: &[&[u64]], edge: fn(usize) -> f64) -> Bins {
+        let all = histograms.iter().map(|bins| bins.len()).max().unwrap_or(0);
+        let count = |bins: &[u64], bin: usize| bins.get(bin).copied().unwrap_or(0);
+        let used: Vec<usize> =
+            (0..all).filter(|bin| histograms.iter().any(|bins| count(bins, *bin) > 0)).collect();
+        let at = |shift: usize| used.iter().map(|bin| edge(bin + shift) / 1e9).collect();
+        let counts = histograms.iter().map(|bins| used.iter().map(|bin| count(bins, *bin)).collect());
+        Bins { low: at(0), high: at(1), counts: counts.collect() }
     }
 }
 
@@ -157,6 +186,11 @@ pub struct SideCounters {
     pub delays: Delays,
     /// Counters by traffic class.
     pub by_class: Vec<ClassCounters>,
+    /// Packets accepted later may count by the short cut: the start of the window, or never where classes have
+    /// histograms.
+    pub whole_from: Time,
+    /// The same as `delays` by traffic class, where a histogram asks for it; else empty.
+    pub class_delays: Vec<Delays>,
     /// Offered in the whole run.
     pub all_offered: u64,
     /// Dropped in the whole run.
@@ -170,14 +204,19 @@ pub struct SideCounters {
 impl SideCounters {
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> u64 {
-        size_of_val(&*self.delays.bins) as u64 + self.by_class.heap_bytes()
+        let histograms = 1 + self.class_delays.len() as u64;
+        histograms * size_of_val(&*self.delays.bins) as u64
+            + self.class_delays.heap_bytes()
+            + self.by_class.heap_bytes()
     }
 
-    /// All zero.
-    pub fn new(classes: usize) -> SideCounters {
+    /// All zero, for a window that begins at `from`. `histograms`: delays by class too.
+    pub fn new(classes: usize, from: Time, histograms: bool) -> SideCounters {
         SideCounters {
             delays: Delays::default(),
             by_class: vec![ClassCounters::default(); classes],
+            class_delays: vec![Delays::default(); if histograms { classes } else { 0 }],
+            whole_from: if histograms { Time::NEVER } else { from },
             all_offered: 0,
             all_dropped: 0,
             all_delivered: 0,

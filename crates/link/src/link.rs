@@ -140,7 +140,7 @@ impl Wire {
     /// Counts a transmission of a packet that was accepted at `now`.
     #[inline(always)]
     fn count(&mut self, packet: &Packet, now: Time, times: Times, mut account: Account) {
-        if now > account.window.from && times.ended <= account.window.to {
+        if now > account.side.whole_from && times.ended <= account.window.to {
             self.count_whole(packet.class, now, times, account.side);
         } else {
             account.count(packet.class, now, |counters| &mut counters.other_arrived);
@@ -156,9 +156,9 @@ impl Wire {
         self.counters.busy += times.ended.0 - times.began.0;
         self.counters.queue_time += waited.0;
         self.counters.waits.add(waited);
-        side.delays.add(waited);
         own.waits.add(waited);
         own.whole += 1;
+        side.delays.add(waited);
     }
 
     /// The same for one that may lie across an edge of the window or outside.
@@ -171,15 +171,18 @@ impl Wire {
         Account { side, window }: Account,
     ) {
         let own = &mut side.by_class[usize::from(class)];
+        own.other_delivered += u64::from(window.holds(ended));
         self.counters.queue_time += window.overlap(accepted, began);
         self.counters.busy += window.overlap(began, ended);
         if window.holds(began) {
             let waited = began.since(accepted);
             self.counters.waits.add(waited);
-            side.delays.add(waited);
             own.waits.add(waited);
+            side.delays.add(waited);
+            if let Some(delays) = side.class_delays.get_mut(usize::from(class)) {
+                delays.add(waited);
+            }
         }
-        own.other_delivered += u64::from(window.holds(ended));
     }
 
     /// Counts a drop.

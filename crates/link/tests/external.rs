@@ -104,7 +104,8 @@ fn a_link_is_served_by_a_discipline_from_outside() {
     let queue =
         Queue::Scheduled(Box::new(Scheduled::new(qdisc, Impairments::default(), None, Vec::new(), None)));
     let mut link = Link::new(rate, Duration::from_millis(2), queue);
-    let (mut side, window) = (SideCounters::new(47), Window { from: Time::ZERO, to: Time(1_000_000_000) });
+    let window = Window { from: Time::ZERO, to: Time(1_000_000_000) };
+    let mut side = SideCounters::new(47, window.from, false);
     let mut around = Around::default();
     let mut offer = |packet: Packet, ms: u64, around: &mut Around| {
         let mut packet = packet;

@@ -74,7 +74,7 @@ impl Bench {
     fn new(queue: Queue) -> Bench {
         let window = Window { from: Time(100_000_000), to: END };
         let link = Link::new(Some(RATE), Duration::from_millis(3), queue);
-        Bench { link, side: SideCounters::new(1), window, log: Log::default() }
+        Bench { link, side: SideCounters::new(1, window.from, false), window, log: Log::default() }
     }
 
     fn offer(&mut self, packet: Packet, now: Time) {

@@ -8,7 +8,9 @@
 //! Settings (section IV-F): `q_base` some packets below the limit, `q_min` about half the limit, `gamma`
 //! about `q_base`.
 
-use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Value, Values};
+use evenflow_base::schema::{
+    Counter, Deviation, Mechanism, Observable, Problem, Room, Traits, Value, Values,
+};
 use evenflow_base::{Duration, Packet, Stream, Time};
 
 use crate::averager::Averager;
@@ -214,7 +216,7 @@ params! {
 pub static TABLE: Mechanism = Mechanism {
     kind: "activity-aqm",
     room: Room::Queue,
-    traits: Mechanism::PLAIN,
+    traits: Traits { labels: true, ..Mechanism::PLAIN },
     title: "Activity AQM of ABC",
     example: r#"groups.users.path = ["meter", "bottleneck"]
 stages.meter = { kind = "activity-meter", per = "user" }

@@ -6,7 +6,7 @@
 //! Both amendments are in: a buffer overflow lowers α by 1 %, at most 25 % a window; a link with a short queue is not
 //! congested. `q_min` is Menth and Zeitler's addition (section V-E1). Not here: the edge (stage `csfq-edge`).
 
-use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Values};
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
 use evenflow_base::{Duration, Packet, Rate, Stream, Time};
 
 use crate::rule::capacity;
@@ -286,7 +286,7 @@ params! {
 pub static TABLE: Mechanism = Mechanism {
     kind: "csfq",
     room: Room::Queue,
-    traits: Mechanism::PLAIN,
+    traits: Traits { labels: true, ..Mechanism::PLAIN },
     title: "Core-stateless fair queueing (CSFQ)",
     example: r#"groups.users.path = ["edge", "bottleneck"]
 stages.edge = { kind = "csfq-edge", per = "user" }

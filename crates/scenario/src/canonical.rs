@@ -10,8 +10,8 @@ use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 
 use crate::model::{
-    Arrivals, Component, Direction, Every, Group, Histogram, Hop, Jitter, Link, Loss, Lost, Per, Queue,
-    RateSpec, Record, Scenario, Serve, Service, Spec, Stage, Tcp, Traffic,
+    Arrivals, Component, Direction, Every, Group, Hop, Jitter, Link, Loss, Lost, Per, Queue, RateSpec,
+    Record, Scenario, Serve, Service, Spec, Stage, Tcp, Traffic,
 };
 
 /// The canonical JSON of a scenario.
@@ -321,10 +321,7 @@ fn record(record: &Record, scenario: &Scenario) -> Json {
         };
         json!({ "of": series.of, "every": every })
     });
-    let histogram = |(link, what): &(usize, Histogram)| {
-        format!("links.{}.queue.{}", scenario.links[*link].name, what.word())
-    };
-    let mut histograms: Vec<String> = record.histograms.iter().map(histogram).collect();
+    let mut histograms: Vec<String> = record.histograms.iter().map(|h| h.name(scenario)).collect();
     histograms.sort_unstable();
     let mut events: Vec<&str> = record.events.iter().map(|kind| kind.word()).collect();
     events.sort_unstable();

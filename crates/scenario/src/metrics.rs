@@ -19,7 +19,7 @@ pub struct Metric {
 
 /// The version of the record, raised by one when fields are added. Since version 1 the hash covers only
 /// measurements.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// From the end of the warm-up.
 const WINDOW: &str = "[warmup, duration]";
@@ -98,6 +98,39 @@ metrics! {
     "groups.G.loss_ratio": "1", WINDOW, "losses / sent_packets";
     /// Data packets that reached the end of the path.
     "groups.G.delivered_packets": "packets", WINDOW;
+    /// One-way delay of data packets that reached the end of the path, from their transmission by the host:
+    /// mean. Null without any, like the following fields.
+    "groups.G.delay_s_mean": "s", WINDOW, "mean over delivered_packets" => 3;
+    /// One-way delay: 5th percentile.
+    "groups.G.delay_s_p5": "s", WINDOW, "5th percentile over delivered_packets, within 0.8 %" => 3;
+    /// One-way delay: median.
+    "groups.G.delay_s_p50": "s", WINDOW, "50th percentile over delivered_packets, within 0.8 %" => 3;
+    /// One-way delay: 95th percentile.
+    "groups.G.delay_s_p95": "s", WINDOW, "95th percentile over delivered_packets, within 0.8 %" => 3;
+    /// One-way delay: 99th percentile.
+    "groups.G.delay_s_p99": "s", WINDOW, "99th percentile over delivered_packets, within 0.8 %" => 3;
+    /// One-way delay: maximum.
+    "groups.G.delay_s_max": "s", WINDOW, "maximum over delivered_packets" => 3;
+    /// Median one-way delay by user, with the histogram groups.G.users.delay. Null for a user without
+    /// packets.
+    "groups.G.users_delay_s_p50": "s", WINDOW, "50th percentile over a user's packets, within 0.8 %" => 3;
+    /// 95th percentile of the one-way delay by user, with the histogram groups.G.users.delay.
+    "groups.G.users_delay_s_p95": "s", WINDOW, "95th percentile over a user's packets, within 0.8 %" => 3;
+    /// 99th percentile of the one-way delay by user, with the histogram groups.G.users.delay.
+    "groups.G.users_delay_s_p99": "s", WINDOW, "99th percentile over a user's packets, within 0.8 %" => 3;
+    /// Round-trip time as the group's TCP senders measure it, in the resolution of their clocks: mean. For
+    /// groups with TCP. Null without samples, like the following fields.
+    "groups.G.rtt_s_mean": "s", WINDOW, "mean over all samples of the group's TCP senders" => 3;
+    /// Round-trip time: 5th percentile.
+    "groups.G.rtt_s_p5": "s", WINDOW, "5th percentile over these samples, within 0.8 %" => 3;
+    /// Round-trip time: median.
+    "groups.G.rtt_s_p50": "s", WINDOW, "50th percentile over these samples, within 0.8 %" => 3;
+    /// Round-trip time: 95th percentile.
+    "groups.G.rtt_s_p95": "s", WINDOW, "95th percentile over these samples, within 0.8 %" => 3;
+    /// Round-trip time: 99th percentile.
+    "groups.G.rtt_s_p99": "s", WINDOW, "99th percentile over these samples, within 0.8 %" => 3;
+    /// Round-trip time: maximum.
+    "groups.G.rtt_s_max": "s", WINDOW, "maximum over these samples" => 3;
     /// Mean congestion window.
     "groups.G.window_packets_mean": "packets", WINDOW, "time average over the group's TCP flows";
     /// Share of time with the congestion window at its minimum.
@@ -352,8 +385,17 @@ metrics! {
     "links.L.queue_delay_s_mean": "s", WINDOW, "mean over accepted packets, then over copies";
     /// Queueing delay: standard deviation.
     "links.L.queue_delay_s_sd": "s", WINDOW, "standard deviation over accepted packets, mean over copies";
+    /// Queueing delay: 5th percentile.
+    "links.L.queue_delay_s_p5": "s", WINDOW,
+        "5th percentile over accepted packets of all copies, within 6.3 %" => 3;
+    /// Queueing delay: median.
+    "links.L.queue_delay_s_p50": "s", WINDOW,
+        "50th percentile over accepted packets of all copies, within 6.3 %" => 3;
+    /// Queueing delay: 95th percentile.
+    "links.L.queue_delay_s_p95": "s", WINDOW,
+        "95th percentile over accepted packets of all copies, within 6.3 %" => 3;
     /// Queueing delay: 99th percentile.
-    "links.L.queue_delay_s_p99": "s", WINDOW, "99th percentile over accepted packets of all copies";
+    "links.L.queue_delay_s_p99": "s", WINDOW, "99th percentile over accepted packets of all copies, within 6.3 %";
     /// Queueing delay: maximum.
     "links.L.queue_delay_s_max": "s", WINDOW, "maximum over accepted packets of all copies";
     /// Packets that arrived at the link.
@@ -377,6 +419,17 @@ metrics! {
     "links.L.classes.CLASS.drops.REASON": "packets", WINDOW, "sum over copies" => 2;
     /// Packets of a traffic class marked, by reason.
     "links.L.classes.CLASS.marks.REASON": "packets", WINDOW, "sum over copies" => 2;
+    /// Queueing delay of a traffic class: 5th percentile. With the histogram links.L.classes.C.queue.delay,
+    /// like the following fields.
+    "links.L.classes.CLASS.queue_delay_s_p5": "s", WINDOW, "as links.L.queue_delay_s_p5, of the class" => 3;
+    /// Queueing delay of a traffic class: median.
+    "links.L.classes.CLASS.queue_delay_s_p50": "s", WINDOW, "as links.L.queue_delay_s_p50, of the class" => 3;
+    /// Queueing delay of a traffic class: 95th percentile.
+    "links.L.classes.CLASS.queue_delay_s_p95": "s", WINDOW, "as links.L.queue_delay_s_p95, of the class" => 3;
+    /// Queueing delay of a traffic class: 99th percentile.
+    "links.L.classes.CLASS.queue_delay_s_p99": "s", WINDOW, "as links.L.queue_delay_s_p99, of the class" => 3;
+    /// Queueing delay of a traffic class: maximum.
+    "links.L.classes.CLASS.queue_delay_s_max": "s", WINDOW, "as links.L.queue_delay_s_max, of the class" => 3;
     /// Observables of a class of `htb`; `drops` by reason.
     "links.L.queue.classes.CLASS.OBSERVABLE": "as declared", WINDOW,
         "counters: sum over copies; others: value at the end, mean over copies";
@@ -391,4 +444,19 @@ metrics! {
     "histograms.links.L.queue.packets": "1", WINDOW, "share of time at each number of waiting packets";
     /// Histogram of the queue length at drops, if recorded.
     "histograms.links.L.queue.at_drop": "packets", WINDOW, "drops at each number of waiting packets";
+    /// Histogram of the queueing delay, if recorded. Only bins with packets are listed. Edges are fixed, so
+    /// counts of equal bins can be added over runs.
+    "histograms.links.L.queue.delay": "s, packets", WINDOW,
+        "{low_s, high_s, count}: lists of bins; a bin is at most 6.3 % wide" => 3;
+    /// Histogram of the queueing delay of a traffic class, if recorded.
+    "histograms.links.L.classes.CLASS.queue.delay": "s, packets", WINDOW,
+        "as histograms.links.L.queue.delay" => 3;
+    /// Histogram of the one-way delay of a group's data packets, if recorded.
+    "histograms.groups.G.delay": "s, packets", WINDOW,
+        "{low_s, high_s, count}: lists of bins; a bin is at most 0.8 % wide" => 3;
+    /// Histograms of the one-way delay by user, if recorded.
+    "histograms.groups.G.users.delay": "s, packets", WINDOW,
+        "as histograms.groups.G.delay; count is a list of counts by user" => 3;
+    /// Histogram of the samples of the round-trip time, if recorded.
+    "histograms.groups.G.rtt": "s, samples", WINDOW, "as histograms.groups.G.delay" => 3;
 }

@@ -399,8 +399,8 @@ pub struct Tcp {
 pub struct Record {
     /// Time series.
     pub series: Vec<Series>,
-    /// Histograms: (link index, quantity).
-    pub histograms: Vec<(usize, Histogram)>,
+    /// Histograms, in order.
+    pub histograms: Vec<Histogram>,
     /// Kinds of event listed one by one.
     pub events: Vec<EventKind>,
     /// Flows with a packet trace.
@@ -420,13 +420,49 @@ pub struct Traced {
     pub flows: Option<Copies>,
 }
 
-words! {
-    /// The counted quantity of a histogram.
-    pub enum Histogram {
-        /// `links.L.queue.packets`: share of time at each queue length.
-        Packets = "packets",
-        /// `links.L.queue.at_drop`: drops by the queue length they met.
-        AtDrop = "at_drop",
+/// The counted quantity of a histogram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Histogram {
+    /// Share of time at each queue length of a link.
+    Packets(usize),
+    /// Drops of a link by the queue length they met.
+    AtDrop(usize),
+    /// Packets of a link by queueing delay.
+    QueueDelay(usize),
+    /// The same of a traffic class: link, class.
+    ClassQueueDelay(usize, usize),
+    /// Data packets of a group by one-way delay.
+    Delay(usize),
+    /// The same by user.
+    UsersDelay(usize),
+    /// Samples of the round-trip time of a group's senders.
+    Rtt(usize),
+}
+
+impl Histogram {
+    /// Its name in a scenario and in a record.
+    pub fn name(self, scenario: &Scenario) -> String {
+        let link = |i: usize| &scenario.links[i].name;
+        let group = |i: usize| &scenario.groups[i].name;
+        match self {
+            Histogram::Packets(i) => format!("links.{}.queue.packets", link(i)),
+            Histogram::AtDrop(i) => format!("links.{}.queue.at_drop", link(i)),
+            Histogram::QueueDelay(i) => format!("links.{}.queue.delay", link(i)),
+            Histogram::ClassQueueDelay(i, class) => {
+                format!("links.{}.classes.{}.queue.delay", link(i), scenario.classes[class])
+            }
+            Histogram::Delay(i) => format!("groups.{}.delay", group(i)),
+            Histogram::UsersDelay(i) => format!("groups.{}.users.delay", group(i)),
+            Histogram::Rtt(i) => format!("groups.{}.rtt", group(i)),
+        }
+    }
+
+    /// The link whose queue length it reads.
+    pub fn queue_read(self) -> Option<usize> {
+        match self {
+            Histogram::Packets(link) | Histogram::AtDrop(link) => Some(link),
+            _ => None,
+        }
     }
 }
 

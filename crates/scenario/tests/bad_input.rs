@@ -1390,6 +1390,26 @@ fn series_lead_somewhere() {
         json!(["links.bottleneck.queue.at_drp"]),
         "record.histograms[0]: no histogram is called \"at_drp\"; did you mean \"at_drop\"?",
     );
+    for (name, message) in [
+        (
+            "links.bottleneck.classes.eff.queue.delay",
+            r#"no class is called "eff"; the only valid name is "be""#,
+        ),
+        ("links.access.classes.be.queue.dlay", r#"no histogram is called "dlay"; did you mean "delay"?"#),
+        ("groups.hevy.delay", r#"no group is called "hevy"; did you mean "heavy"?"#),
+        ("groups.heavy.dealy", r#"no histogram is called "dealy"; did you mean "delay"?"#),
+        ("groups.heavy.users[0].delay", r#""users" takes no index"#),
+        ("groups.heavy.users.rtt", r#"no histogram is called "rtt"; the only valid name is "delay""#),
+        (
+            "groups.heavy",
+            "\"groups.heavy\" is no histogram; valid names are \"links.NAME.queue.packets\", \
+             \"links.NAME.queue.at_drop\", \"links.NAME.queue.delay\", \
+             \"links.NAME.classes.CLASS.queue.delay\", \"groups.NAME.delay\", \"groups.NAME.users.delay\", \
+             \"groups.NAME.rtt\"",
+        ),
+    ] {
+        one("record.histograms", json!([name]), &format!("record.histograms[0]: {message}"));
+    }
     one(
         "record.events",
         json!(["drops"]),

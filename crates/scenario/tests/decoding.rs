@@ -127,7 +127,10 @@ fn records_are_resolved() {
             { "of": "groups.heavy.users[0].flows[3].window", "every": "10 ms" },
             { "of": "groups.light.users.flows.received_bytes", "every": "1 s" },
         ],
-        "histograms": ["links.bottleneck.queue.at_drop", "links.bottleneck.queue.packets"],
+        "histograms": [
+            "links.bottleneck.queue.at_drop", "links.bottleneck.queue.packets", "links.bottleneck.queue.delay",
+            "links.access.classes.be.queue.delay", "groups.heavy.rtt", "groups.heavy.users.delay", "groups.light.delay",
+        ],
         "events": ["mark", "drop"],
     });
     let s = valid(&with("abc-default", &[("record", record)]));
@@ -157,7 +160,18 @@ fn records_are_resolved() {
     );
     assert_eq!(s.record.series[0].every, Every::Interval(Duration::from_millis(10)));
     assert_eq!(s.record.series[1].every, Every::Packet);
-    assert_eq!(s.record.histograms, [(1, Histogram::Packets), (1, Histogram::AtDrop)]);
+    assert_eq!(
+        s.record.histograms,
+        [
+            Histogram::Packets(1),
+            Histogram::AtDrop(1),
+            Histogram::QueueDelay(1),
+            Histogram::ClassQueueDelay(0, 0),
+            Histogram::Delay(1),
+            Histogram::UsersDelay(0),
+            Histogram::Rtt(0),
+        ]
+    );
     assert_eq!(s.record.events, [EventKind::Drop, EventKind::Mark]);
 }
 

@@ -1,7 +1,9 @@
 //! Counters of flows and stages in the measuring window. Links have separate counters.
 
-use evenflow_base::{Reason, Time};
-pub use evenflow_link::counters::{Moments, PortCounters, SideCounters, Window, bin_of, edge, quantile};
+use evenflow_base::{Duration, Heap, Reason, Time};
+pub use evenflow_link::counters::{
+    Bins, Moments, PortCounters, SideCounters, Window, bin_of, edge, quantile,
+};
 
 /// Common counters of all copies of a stage.
 #[derive(Clone, Debug)]
@@ -23,6 +25,138 @@ impl StageCounters {
     pub fn new(name: &str) -> StageCounters {
         let none = [[0; Reason::ALL.len()]; 2];
         StageCounters { name: name.into(), drops: none, marks: none, sent: (0, 0), all_dropped: 0 }
+    }
+}
+
+/// log2 of the bins of an octave: a bin is at most 1/128 of its delays wide, interpolated when read.
+const BIN_BITS: u32 = 7;
+
+/// Bits of a float's mantissa below those that choose a bin.
+const BELOW: u32 = f64::MANTISSA_DIGITS - 1 - BIN_BITS;
+
+/// Added to nanoseconds, so that bins begin at zero and those of the shortest delays are one nanosecond wide.
+const SHIFT: u64 = 1 << BIN_BITS;
+
+/// Number of the bin of zero among floats.
+const FIRST: u64 = (SHIFT as f64).to_bits() >> BELOW;
+
+/// The bin of a duration: exponent and first bits of the mantissa of a float, which is faster than by whole numbers.
+#[inline(always)]
+fn fine_bin(ns: u64) -> usize {
+    (((ns + SHIFT) as i64 as f64).to_bits() >> BELOW).wrapping_sub(FIRST) as usize
+}
+
+/// Where a bin begins, ns.
+fn fine_edge(bin: usize) -> f64 {
+    f64::from_bits((bin as u64 + FIRST) << BELOW) - SHIFT as f64
+}
+
+/// A histogram of durations, with their exact mean and maximum.
+#[derive(Clone, Debug)]
+pub struct Durations {
+    /// Counts by bin, up to that of the longest.
+    bins: Vec<u64>,
+    sum: u64,
+    /// The shortest in ns, and how much longer the longest is.
+    min: u64,
+    span: u64,
+}
+
+impl Default for Durations {
+    fn default() -> Durations {
+        Durations { bins: Vec::new(), sum: 0, min: u64::MAX, span: 0 }
+    }
+}
+
+impl Durations {
+    /// Adds one.
+    #[inline(always)]
+    pub fn add(&mut self, time: Duration) {
+        if time.0.wrapping_sub(self.min) > self.span {
+            self.extend(time.0);
+        }
+        self.sum += time.0;
+        self.bins[fine_bin(time.0)] += 1;
+    }
+
+    /// One that is shorter or longer than all others.
+    #[cold]
+    #[inline(never)]
+    fn extend(&mut self, ns: u64) {
+        let max = if self.bins.is_empty() { ns } else { ns.max(self.min + self.span) };
+        self.min = self.min.min(ns);
+        self.span = max - self.min;
+        let bins = (fine_bin(max) + 1).next_multiple_of(1 << BIN_BITS);
+        if bins > self.bins.len() {
+            self.bins.resize(bins, 0);
+        }
+    }
+
+    fn count(&self) -> u64 {
+        self.bins.iter().sum()
+    }
+
+    /// Mean, seconds.
+    pub fn mean(&self) -> Option<f64> {
+        let count = self.count();
+        (count > 0).then(|| self.sum as f64 / 1e9 / count as f64)
+    }
+
+    /// The time that a share `q` does not exceed, seconds.
+    pub fn quantile(&self, q: f64) -> Option<f64> {
+        let ends = (Duration(self.min), Duration(self.min.saturating_add(self.span)));
+        quantile(self.bins.iter().copied(), self.count(), q, ends, fine_edge)
+    }
+
+    /// The longest, seconds.
+    pub fn longest(&self) -> Option<f64> {
+        (!self.bins.is_empty()).then(|| Duration(self.min + self.span).seconds())
+    }
+
+    /// The bins that are not empty, of one or several.
+    pub fn bins(all: &[Durations]) -> Bins {
+        Bins::of(&all.iter().map(|one| one.bins.as_slice()).collect::<Vec<_>>(), fine_edge)
+    }
+}
+
+impl Heap for Durations {
+    fn heap_bytes(&self) -> u64 {
+        self.bins.heap_bytes()
+    }
+}
+
+/// Delays of a group in the window.
+#[derive(Clone, Debug, Default)]
+pub struct Delays {
+    /// One-way delays of its data packets.
+    pub one_way: Durations,
+    /// The same by user, where a histogram asks for it.
+    pub users: Vec<Durations>,
+    /// Samples of the round-trip time.
+    pub rtt: Durations,
+    /// The machine of the first user.
+    pub first_host: u32,
+}
+
+impl Delays {
+    /// A data packet of the user with machine `host` arrived.
+    #[inline(always)]
+    pub fn arrived(&mut self, host: u32, delay: Duration) {
+        self.one_way.add(delay);
+        if !self.users.is_empty() {
+            self.of_user(host, delay);
+        }
+    }
+
+    #[inline(never)]
+    fn of_user(&mut self, host: u32, delay: Duration) {
+        self.users[(host - self.first_host) as usize].add(delay);
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> u64 {
+        let users = self.users.iter().map(Heap::heap_bytes).sum::<u64>();
+        self.one_way.heap_bytes() + self.rtt.heap_bytes() + self.users.heap_bytes() + users
     }
 }
 

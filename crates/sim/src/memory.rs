@@ -5,7 +5,7 @@ use evenflow_scenario::model::{Component, Copies, Every, Group, Per, Scenario, T
 
 use crate::faults::RunError;
 use crate::hosting::Hosted;
-use crate::measure::FlowCounters;
+use crate::measure::{Delays, FlowCounters};
 use crate::network::{Flow, Host, Network, StageSlot};
 use crate::port::Port;
 use crate::probe::Probes;
@@ -218,6 +218,9 @@ impl Network {
         }
         for (group, transfers) in self.transfers.iter().enumerate() {
             usage.groups[group] += transfers.as_ref().map_or(0, |transfers| transfers.heap_bytes());
+        }
+        for (group, delays) in self.delays.iter().enumerate() {
+            usage.groups[group] += size_of::<Delays>() as u64 + delays.heap_bytes();
         }
         // Room of vectors that is not in use.
         let spare = (self.connections.capacity() - self.connections.len()) * size_of::<Tcp>()

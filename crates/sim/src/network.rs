@@ -14,7 +14,7 @@ use crate::conex::{Conex, Sums as Exposed};
 use crate::events::Lane;
 use crate::faults::Invariant;
 use crate::hosting::{Arrivals, Hosted, Live};
-use crate::measure::{FlowCounters, PortCounters, SideCounters, StageCounters, Window};
+use crate::measure::{Delays, FlowCounters, PortCounters, SideCounters, StageCounters, Window};
 use crate::port::Port;
 use crate::probe::Gauges;
 use crate::senders::{SenderSums, Served};
@@ -72,6 +72,8 @@ pub struct Flow {
     pub tie: u32,
     /// Index into [`Network::hosts`].
     pub host: u32,
+    /// Number of its group.
+    pub group: u32,
     /// Start of the reverse path on its route.
     pub back: u8,
     /// Where on it [`Hop::Discard`] is.
@@ -190,6 +192,10 @@ pub struct Network {
     pub flows: Vec<Flow>,
     /// Counters of flows.
     pub counters: Vec<FlowCounters>,
+    /// Delays by group.
+    pub delays: Vec<Delays>,
+    /// Some mechanism uses labels of packets: their options have the time of sending.
+    pub labels: bool,
     /// TCP connections.
     pub connections: Vec<Tcp>,
     /// Datagram flows.

@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 
 use evenflow_base::schema::{Observable, Way};
 use evenflow_base::{Duration, End, Reason, Time};
+use evenflow_link::counters::Delays as QueueDelays;
 use evenflow_link::{Queue, Scheduled};
 use evenflow_queue::held::{NodeCounts, is_counter};
 use evenflow_queue::htb;
@@ -20,7 +21,7 @@ use evenflow_transport::sender::Life;
 use crate::column::Column;
 use crate::conex::Sums as Exposed;
 use crate::engine::Engine;
-use crate::measure::{FlowCounters, WindowMeter};
+use crate::measure::{Bins, Durations, FlowCounters, WindowMeter};
 use crate::network::{Endpoint, StageSlot};
 use crate::port::Port;
 use crate::probe::Happening;
@@ -182,6 +183,32 @@ fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     ratio(sum, n)
 }
 
+/// Percentiles of delays, by their names.
+const SHARES: [(&str, f64); 4] = [("p5", 0.05), ("p50", 0.5), ("p95", 0.95), ("p99", 0.99)];
+
+/// Seconds, rounded down to nanoseconds: what a simulated delay can be.
+fn whole(seconds: Option<f64>) -> Option<f64> {
+    seconds.map(|s| (s * 1e9).floor() / 1e9)
+}
+
+/// Mean, percentiles and maximum.
+fn durations(out: &mut Map<String, Value>, name: &str, of: &Durations) {
+    out.insert(format!("{name}_s_mean"), number(of.mean()));
+    for (what, q) in SHARES {
+        out.insert(format!("{name}_s_{what}"), number(whole(of.quantile(q))));
+    }
+    out.insert(format!("{name}_s_max"), number(of.longest()));
+}
+
+/// A histogram of durations: its bins that are not empty. The counts are by histogram, if `each`.
+fn bins(of: Bins, each: bool) -> Value {
+    let counts = match (of.counts.as_slice(), each) {
+        ([one], false) => json!(one),
+        _ => json!(of.counts),
+    };
+    json!({ "low_s": of.low, "high_s": of.high, "count": counts })
+}
+
 fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
     let mut out = Map::new();
     let senders = engine.net.senders(engine.net.window.to, false);
@@ -265,11 +292,20 @@ fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
                 "window_at_floor": number(open(|m, _| m.at_floor as f64)),
                 "flows_dead": dead,
         });
+        let delays = &engine.net.delays[g];
+        if let Some(entry) = entry.as_object_mut() {
+            durations(entry, "delay", &delays.one_way);
+            for (what, q) in SHARES[1..].iter().filter(|_| !delays.users.is_empty()) {
+                let list = delays.users.iter().map(|user| number(whole(user.quantile(*q)))).collect();
+                entry.insert(format!("users_delay_s_{what}"), Value::Array(list));
+            }
+        }
         if let Some(entry) = entry.as_object_mut()
             && group.traffic.iter().any(|traffic| traffic.tcp.is_some())
         {
             let counted = senders[g].since(&engine.net.senders_before[g]);
             entry.insert("senders".into(), self::senders(&counted));
+            durations(entry, "rtt", &delays.rtt);
         }
         let exposed: Vec<Exposed> = exposed.by_ref().take(users).collect();
         if let Some(settings) = conex(group)
@@ -492,13 +528,15 @@ fn direction(
     let c = &engine.net.sides[side];
     let ns = seconds * 1e9;
     let over = |f: &dyn Fn(&Port) -> Option<f64>| mean(ports.iter().map(|p| f(p)));
+    let asks = |class| scenario.record.histograms.contains(&Histogram::ClassQueueDelay(side / 2, class));
     let classes: Map<String, Value> = scenario
         .classes
         .iter()
         .zip(&c.by_class)
-        .filter(|(_, class)| class.waits.count + class.delivered() + class.arrived() > 0)
-        .map(|(name, class)| {
-            let entry = json!({
+        .enumerate()
+        .filter(|(_, (_, class))| class.waits.count + class.delivered() + class.arrived() > 0)
+        .map(|(number_of_class, (name, class))| {
+            let mut entry = json!({
                 "queue_delay_s_mean": number(class.waits.mean()),
                 "queue_delay_s_sd": number(class.waits.deviation()),
                 "arrived_packets": class.arrived(),
@@ -506,6 +544,10 @@ fn direction(
                 "drops": reasons(&class.drops),
                 "marks": reasons(&class.marks),
             });
+            let delays = c.class_delays.get(number_of_class).filter(|_| asks(number_of_class));
+            if let (Some(delays), Some(entry)) = (delays, entry.as_object_mut()) {
+                queue_delays(entry, delays);
+            }
             (name.clone(), entry)
         })
         .collect();
@@ -519,15 +561,24 @@ fn direction(
     );
     out.insert("queue_delay_s_mean".into(), number(over(&|p| p.link.wire.counters.waits.mean())));
     out.insert("queue_delay_s_sd".into(), number(over(&|p| p.link.wire.counters.waits.deviation())));
-    out.insert("queue_delay_s_p99".into(), number(c.delays.quantile(0.99)));
-    let longest = (c.delays.count() > 0).then(|| c.delays.max.seconds());
-    out.insert("queue_delay_s_max".into(), number(longest));
+    queue_delays(&mut out, &c.delays);
     out.insert("arrived_packets".into(), c.arrived().into());
     out.insert("delivered_packets".into(), c.delivered().into());
     out.insert("drops".into(), reasons(&c.drops()));
     out.insert("marks".into(), reasons(&c.marks()));
     out.insert("classes".into(), Value::Object(classes));
     out
+}
+
+/// Percentiles and maximum of queueing delays.
+fn queue_delays(out: &mut Map<String, Value>, of: &QueueDelays) {
+    for (what, q) in SHARES {
+        let exact = of.quantile(q);
+        let value = if what == "p99" { exact } else { whole(exact) };
+        out.insert(format!("queue_delay_s_{what}"), number(value));
+    }
+    let longest = (of.count() > 0).then(|| of.max.seconds());
+    out.insert("queue_delay_s_max".into(), number(longest));
 }
 
 /// Counts by reason, those that are none left out.
@@ -679,15 +730,13 @@ fn accounts(engine: &Engine, scenario: &Scenario, copies: &[&StageSlot], stage: 
 
 fn histograms(engine: &Engine, scenario: &Scenario) -> Value {
     let mut out = Map::new();
-    for &(link, what) in &scenario.record.histograms {
-        let name = &scenario.links[link].name;
-        match what {
-            Histogram::AtDrop => {
+    for &histogram in &scenario.record.histograms {
+        let value = match histogram {
+            Histogram::AtDrop(link) => {
                 let counts = engine.probes.at_drop.iter().find(|(side, _)| *side == 2 * link as u32);
-                let counts = counts.map(|(_, n)| n.clone()).unwrap_or_default();
-                out.insert(format!("links.{name}.queue.at_drop"), json!(counts));
+                json!(counts.map(|(_, n)| n.clone()).unwrap_or_default())
             }
-            Histogram::Packets => {
+            Histogram::Packets(link) => {
                 let mut time: Vec<u64> = Vec::new();
                 for port in engine.net.ports.iter().filter(|p| p.side as usize == 2 * link) {
                     let lengths = port.link.lengths();
@@ -700,9 +749,22 @@ fn histograms(engine: &Engine, scenario: &Scenario) -> Value {
                 }
                 let total: u64 = time.iter().sum();
                 let shares: Vec<f64> = time.iter().map(|t| *t as f64 / total.max(1) as f64).collect();
-                out.insert(format!("links.{name}.queue.packets"), json!(shares));
+                json!(shares)
             }
-        }
+            Histogram::QueueDelay(link) => bins(engine.net.sides[2 * link].delays.bins(), false),
+            Histogram::ClassQueueDelay(link, class) => {
+                let delays = engine.net.sides[2 * link].class_delays.get(class);
+                bins(delays.map(QueueDelays::bins).unwrap_or_default(), false)
+            }
+            Histogram::Delay(g) => {
+                bins(Durations::bins(std::slice::from_ref(&engine.net.delays[g].one_way)), false)
+            }
+            Histogram::Rtt(g) => {
+                bins(Durations::bins(std::slice::from_ref(&engine.net.delays[g].rtt)), false)
+            }
+            Histogram::UsersDelay(g) => bins(Durations::bins(&engine.net.delays[g].users), true),
+        };
+        out.insert(histogram.name(scenario), value);
     }
     Value::Object(out)
 }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Room, Values};
+use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
 use evenflow_base::{Duration, Packet, Time};
 
 use crate::rate_meter::{RateMeter, START, Start};
@@ -171,7 +171,7 @@ params! {
 pub static TABLE: Mechanism = Mechanism {
     kind: "activity-meter",
     room: Room::Stage,
-    traits: Mechanism::PLAIN,
+    traits: Traits { labels: true, ..Mechanism::PLAIN },
     title: "Activity meter",
     example: r#"groups.users.path = ["meter", "bottleneck"]
 
@@ -192,7 +192,7 @@ reference_rate = "10 kbit/s""#,
 pub static FAIR_TABLE: Mechanism = Mechanism {
     kind: "fair-activity-meter",
     room: Room::Stage,
-    traits: Mechanism::PLAIN,
+    traits: Traits { labels: true, ..Mechanism::PLAIN },
     title: "Fair activity meter",
     example: r#"groups.users.path = ["meter", "bottleneck"]
 

@@ -4,7 +4,7 @@
 //! The label is an exponential average whose constant is the gap itself, so it does not depend on packet sizes. One edge
 //! a *user*, not a flow, in Menth and Zeitler's use. A weight divides the label. The core is queue `csfq`.
 
-use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Room, Values};
+use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
 use evenflow_base::{Duration, Packet, Time};
 
 use crate::station::{Cx, Kind, Owner, Pass, Station};
@@ -86,7 +86,7 @@ params! {
 pub static TABLE: Mechanism = Mechanism {
     kind: "csfq-edge",
     room: Room::Stage,
-    traits: Mechanism::PLAIN,
+    traits: Traits { labels: true, ..Mechanism::PLAIN },
     title: "Edge of core-stateless fair queueing",
     example: r#"groups.users.path = ["edge", "bottleneck"]
 links.bottleneck.queue = { kind = "csfq", limit = "24 packets" }

@@ -18,6 +18,8 @@ pub struct RttEstimator {
     round: u64,
     /// The smallest time seen; [`UNSEEN`]: none was.
     least: Duration,
+    /// The last sample; [`UNSEEN`]: none since [`RttEstimator::take_sample`].
+    latest: Duration,
 }
 
 /// Longer than every time.
@@ -25,7 +27,15 @@ const UNSEEN: Duration = Duration(u64::MAX);
 
 impl Default for RttEstimator {
     fn default() -> RttEstimator {
-        RttEstimator { smoothed: None, variation: 0, deviation: 0, highest: 0, round: 0, least: UNSEEN }
+        RttEstimator {
+            smoothed: None,
+            variation: 0,
+            deviation: 0,
+            highest: 0,
+            round: 0,
+            least: UNSEEN,
+            latest: UNSEEN,
+        }
     }
 }
 
@@ -33,6 +43,7 @@ impl RttEstimator {
     /// A sample (section 2.2 and 2.3: gains 1/8 and 1/4). `una` and `next` delimit what is in flight.
     #[inline(always)]
     pub fn sample(&mut self, rtt: Duration, una: u64, next: u64, profile: &Profile) {
+        self.latest = rtt;
         if profile.rto == RtoRule::Rfc {
             self.take(rtt.0 as i64)
         } else {
@@ -70,6 +81,16 @@ impl RttEstimator {
                 *srtt += (r - *srtt) / 8;
             }
         }
+    }
+
+    /// The last sample, once.
+    #[inline]
+    pub fn take_sample(&mut self) -> Option<Duration> {
+        let latest = self.latest;
+        (latest != UNSEEN).then(|| {
+            self.latest = UNSEEN;
+            latest
+        })
     }
 
     /// The time that the newest segment of an ACK took, for the smallest.

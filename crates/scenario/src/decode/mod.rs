@@ -129,11 +129,13 @@ fn scenario(tree: &Json, errors: &mut Errors) -> Option<Scenario> {
     let stages = network::ties(stages, &links, &groups, errors);
     network::check_tunnels(&stages, &groups, errors);
     reports::check(&stages, &groups, errors);
-    let record = record::record(root, &links, &stages, &groups, duration, errors);
+    let classes = groups::classes(&groups, crossing.as_ref().map(|crossing| &crossing.all), errors);
+    let known = crossing.is_some() && groups.iter().all(|group| group.classes.is_some());
+    let known = known.then_some(classes.as_slice());
+    let record = record::record(root, &links, &stages, &groups, known, duration, errors);
     if let Some(json) = root.get("sweep") {
         as_table(json, "sweep", errors);
     }
-    let classes = groups::classes(&groups, crossing.as_ref().map(|crossing| &crossing.all), errors);
     let mut scenario = Scenario {
         title: title?,
         duration: duration?,

@@ -33,6 +33,8 @@ struct Network<'a> {
     links: &'a [LinkDraft],
     stages: &'a [StageDraft],
     groups: &'a [GroupDraft],
+    /// Traffic classes; `None`: what decides on them has errors.
+    classes: Option<&'a [String]>,
     /// Copies of components as they were counted, so that many series count them once.
     counts: RefCell<BTreeMap<(Component, Per), Option<u64>>>,
 }
@@ -43,13 +45,14 @@ pub(super) fn record(
     links: &[LinkDraft],
     stages: &[StageDraft],
     groups: &[GroupDraft],
+    classes: Option<&[String]>,
     duration: Option<Duration>,
     errors: &mut Errors,
 ) -> Option<Record> {
     let Some(json) = root.get("record") else { return Some(Record::default()) };
     let table = as_table(json, "record", errors)?;
     unknown_keys(table, RECORD.names(), "record", errors);
-    let network = Network { links, stages, groups, counts: RefCell::default() };
+    let network = Network { links, stages, groups, classes, counts: RefCell::default() };
     let before = errors.len();
     let mut record = Record::default();
     let mut values = 0.0;
@@ -74,7 +77,7 @@ pub(super) fn record(
     let mut histograms = BTreeSet::new();
     for (json, path) in items(table, "histograms", "paths", errors) {
         let Some(histogram) = histogram(json, &network, &path, errors) else { continue };
-        if histograms.insert((histogram.0, histogram.1 == Histogram::AtDrop)) {
+        if histograms.insert(histogram) {
             record.histograms.push(histogram);
         } else {
             errors.push(path, "appears twice");
@@ -127,7 +130,7 @@ pub(super) fn record(
     }
     record.trace.sort_unstable_by(|a, b| a.of.cmp(&b.of));
     // Their order in the file means nothing, so it must not show in a record.
-    record.histograms.sort_unstable_by_key(|(link, what)| (*link, *what == Histogram::AtDrop));
+    record.histograms.sort_unstable();
     const ORDER: [EventKind; 5] =
         [EventKind::Arrival, EventKind::Drop, EventKind::Mark, EventKind::Open, EventKind::Close];
     record.events.sort_unstable_by_key(|kind| ORDER.iter().position(|other| other == kind));
@@ -193,7 +196,7 @@ fn series(json: &Json, network: &Network, path: &str, errors: &mut Errors) -> Op
     Some(Series { of: network.name(&target), target, every: every? })
 }
 
-fn histogram(json: &Json, network: &Network, path: &str, errors: &mut Errors) -> Option<(usize, Histogram)> {
+fn histogram(json: &Json, network: &Network, path: &str, errors: &mut Errors) -> Option<Histogram> {
     let of = text(json, path, errors)?;
     match network.histogram(of) {
         Ok(found) => Some(found),
@@ -204,6 +207,21 @@ fn histogram(json: &Json, network: &Network, path: &str, errors: &mut Errors) ->
             None
         }
     }
+}
+
+/// All histograms.
+const HISTOGRAMS: [&str; 7] = [
+    "links.NAME.queue.packets",
+    "links.NAME.queue.at_drop",
+    "links.NAME.queue.delay",
+    "links.NAME.classes.CLASS.queue.delay",
+    "groups.NAME.delay",
+    "groups.NAME.users.delay",
+    "groups.NAME.rtt",
+];
+
+fn no_histogram(name: &str, valid: &[&str]) -> Trouble {
+    Some(format!("no histogram is called {}{}", quoted(name), suggestion(name, valid.iter().copied())))
 }
 
 /// The subject of a series without copies: a component or group, the observable, and of a tree the class or
@@ -615,33 +633,59 @@ impl Network<'_> {
         of(trace.users, draft.users.map_or(1, u64::from)) * trace.flows.map_or(all, |flows| of(flows, all))
     }
 
-    fn histogram(&self, of: &str) -> Result<(usize, Histogram), Trouble> {
+    fn histogram(&self, of: &str) -> Result<Histogram, Trouble> {
         let parts = parts(of)?;
-        let [root, link, queue, name] = parts.as_slice() else {
-            return Err(Some(format!(
-                "{} is no histogram; there are \"links.NAME.queue.packets\" and \"links.NAME.queue.at_drop\"",
-                quoted(of)
-            )));
-        };
-        for part in [root, queue, name] {
-            no_index(part)?;
-        }
-        if root.name != "links" || queue.name != "queue" {
-            return Err(Some("only queues of links have histograms: \"links.NAME.queue.packets\"".into()));
-        }
-        let index = find(self.links, |l| &l.name, link.name, "link")?;
-        if let Some(Copies::One(_)) = link.index {
-            return Err(Some("a histogram is over all copies of a link and takes no index".into()));
-        }
-        let histogram = match name.name {
-            word if Histogram::WORDS.contains(&word) => Histogram::of(word),
-            other => {
-                let near = suggestion(other, Histogram::WORDS.iter().copied());
-                return Err(Some(format!("no histogram is called {}{near}", quoted(other))));
+        let names: Vec<&str> = parts.iter().map(|part| part.name).collect();
+        let no_index = || parts.iter().try_for_each(no_index);
+        match names[..] {
+            ["links", link, "queue", name] => {
+                no_index()?;
+                let link = find(self.links, |l| &l.name, link, "link")?;
+                let found = match name {
+                    "packets" => Histogram::Packets(link),
+                    "at_drop" => Histogram::AtDrop(link),
+                    "delay" => Histogram::QueueDelay(link),
+                    other => return Err(no_histogram(other, &["packets", "at_drop", "delay"])),
+                };
+                self.queue_observable(self.links[link].link.as_ref(), "packets")?;
+                Ok(found)
             }
-        };
-        self.queue_observable(self.links[index].link.as_ref(), "packets")?;
-        Ok((index, histogram))
+            ["links", link, "classes", class, "queue", name] => {
+                no_index()?;
+                let link = find(self.links, |l| &l.name, link, "link")?;
+                let classes = self.classes.ok_or(None)?;
+                let class = find(classes, String::as_str, class, "class")?;
+                if name != "delay" {
+                    return Err(no_histogram(name, &["delay"]));
+                }
+                self.queue_observable(self.links[link].link.as_ref(), "packets")?;
+                Ok(Histogram::ClassQueueDelay(link, class))
+            }
+            ["groups", group, "users", name] => {
+                no_index()?;
+                let group = find(self.groups, |g| &g.name, group, "group")?;
+                if name != "delay" {
+                    return Err(no_histogram(name, &["delay"]));
+                }
+                Ok(Histogram::UsersDelay(group))
+            }
+            ["groups", group, name] => {
+                no_index()?;
+                let group = find(self.groups, |g| &g.name, group, "group")?;
+                let sends = self.groups[group].classes.as_ref().ok_or(None)?;
+                match name {
+                    "delay" => Ok(Histogram::Delay(group)),
+                    "rtt" if sends.iter().any(|sends| sends.tcp) => Ok(Histogram::Rtt(group)),
+                    "rtt" => Err(Some("this group has no TCP, so it takes no round-trip times".into())),
+                    other => Err(no_histogram(other, &["delay", "rtt", "users.delay"])),
+                }
+            }
+            _ => Err(Some(format!(
+                "{} is no histogram; valid names are {}",
+                quoted(of),
+                HISTOGRAMS.map(quoted).join(", ")
+            ))),
+        }
     }
 
     /// Which copies of a component a part of a path takes.

@@ -206,6 +206,7 @@ impl Builder<'_, '_> {
             endpoint,
             tie: net.flows.len() as u32,
             host,
+            group: net.hosts[host as usize].group,
         }
     }
 

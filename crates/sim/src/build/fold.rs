@@ -106,8 +106,10 @@ impl Builder<'_, '_> {
             Target::Link { .. } => true,
             _ => false,
         };
-        let lists = record.histograms.is_empty() && record.events.is_empty() && record.trace.is_empty();
-        !lists || record.series.iter().any(watches)
+        let lists = record.events.is_empty() && record.trace.is_empty();
+        !lists
+            || record.histograms.iter().any(|histogram| histogram.queue_read().is_some())
+            || record.series.iter().any(watches)
     }
 
     /// Whether a host serves its first link at launch, with the instant at which the packet will leave the

@@ -16,13 +16,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use evenflow_base::Time;
 use evenflow_base::schema::Values;
-use evenflow_scenario::model::{Component, Group, Scenario, Traffic};
+use evenflow_scenario::model::{Component, Group, Histogram, Queue, Scenario, Traffic};
 use evenflow_stage::{Owner, Stage};
 
 use crate::Options;
 use crate::engine::Engine;
 use crate::faults::RunError;
-use crate::measure::{SideCounters, StageCounters, Window};
+use crate::measure::{Delays, SideCounters, StageCounters, Window};
 use crate::memory::{Limit, Usage};
 use crate::network::{Network, StageSlot};
 use crate::probe::Probes;
@@ -34,6 +34,42 @@ use copies::{Copies, Copy, Place, Places, draw, stream};
 /// Counters of a group's transfers; `None`: its traffic has none.
 fn transfers(group: &Group) -> Option<Transfers> {
     group.traffic.iter().any(Traffic::opens).then(|| Transfers::new(group.users as usize))
+}
+
+/// Counters by link and direction.
+fn sides(scenario: &Scenario) -> Vec<SideCounters> {
+    let asks = |side: usize| {
+        let asks = |h: &Histogram| matches!(*h, Histogram::ClassQueueDelay(link, _) if 2 * link == side);
+        scenario.record.histograms.iter().any(asks)
+    };
+    let new = |side| SideCounters::new(scenario.classes.len(), Time(scenario.warmup.0), asks(side));
+    (0..2 * scenario.links.len()).map(new).collect()
+}
+
+/// Delays by group.
+fn delays(scenario: &Scenario) -> Vec<Delays> {
+    let mut first_host = 0;
+    let of_group = |(g, group): (usize, &Group)| {
+        let mut delays = Delays { first_host, ..Delays::default() };
+        first_host += group.users;
+        if scenario.record.histograms.contains(&Histogram::UsersDelay(g)) {
+            delays.users.resize_with(group.users as usize, Default::default);
+        }
+        delays
+    };
+    scenario.groups.iter().enumerate().map(of_group).collect()
+}
+
+/// Whether some mechanism reads or writes labels of packets.
+fn uses_labels(scenario: &Scenario) -> bool {
+    fn labels(queue: &Queue) -> bool {
+        let specs = [Some(&queue.rule), queue.scheduler.as_ref()];
+        specs.into_iter().flatten().any(|spec| spec.mechanism.traits.labels)
+            || queue.changes.iter().any(|(_, later)| labels(later))
+    }
+    let ways = scenario.links.iter().flat_map(|link| [Some(&link.forward), link.reverse.as_ref()]);
+    let mut queues = ways.flatten().filter_map(|way| way.queue.as_ref());
+    scenario.stages.iter().any(|stage| stage.spec.mechanism.traits.labels) || queues.any(labels)
 }
 
 struct Builder<'a, 'b> {
@@ -117,7 +153,7 @@ impl Builder<'_, '_> {
         let window = Window { from: Time(scenario.warmup.0), to: Time(scenario.duration.0) };
         Network {
             window,
-            sides: vec![SideCounters::new(scenario.classes.len()); 2 * scenario.links.len()],
+            sides: sides(scenario),
             ports: Vec::new(),
             lanes: Vec::new(),
             stages: Vec::new(),
@@ -140,6 +176,8 @@ impl Builder<'_, '_> {
             senders_before: vec![SenderSums::default(); scenario.groups.len()],
             conex: exposure::books(scenario),
             counters: Vec::new(),
+            delays: delays(scenario),
+            labels: uses_labels(scenario),
         }
     }
 

@@ -41,8 +41,8 @@ impl Builder<'_, '_> {
                 }
             }
         }
-        for &(link, what) in &record.histograms {
-            if what == Histogram::AtDrop {
+        for &what in &record.histograms {
+            if let Histogram::AtDrop(link) = what {
                 probes.at_drop.push((2 * link as u32, Vec::new()));
             }
         }

@@ -227,8 +227,7 @@ impl Builder<'_, '_> {
                 (rule, limit_of(q, copy, &own), Some(q))
             }
         };
-        let wants_lengths = way == 0
-            && self.scenario.record.histograms.iter().any(|&(l, h)| l == link && h == Histogram::Packets);
+        let wants_lengths = way == 0 && self.scenario.record.histograms.contains(&Histogram::Packets(link));
         let impairments = Impairments { loss, jitter, again };
         let lengths = wants_lengths.then(Lengths::default);
         let scheduler = spec.and_then(|q| match q.rule.mechanism.traits.owns_queues {
@@ -344,7 +343,7 @@ impl Builder<'_, '_> {
     /// Whether a `[record]` section looks at the queue of a link, which must then exist as one.
     pub(super) fn observed(&self, link: usize) -> bool {
         let record = &self.scenario.record;
-        record.histograms.iter().any(|h| h.0 == link)
+        record.histograms.iter().any(|histogram| histogram.queue_read() == Some(link))
             || record.series.iter().any(|s| match s.target {
                 Target::Queue { link: l, .. } | Target::Node { link: l, .. } => l == link,
                 _ => false,

@@ -8,6 +8,7 @@
 
 use evenflow_base::{End, Packet, Time, ip};
 use evenflow_traffic::{Call, Datagram, Event, NoLevel};
+use evenflow_transport::Sender;
 use evenflow_transport::connection::{Connection, Notice, Outlet};
 
 use super::{Engine, Wake};
@@ -255,6 +256,10 @@ impl Engine<'_> {
         let of = |purpose: &str| self.net.slots.stream(flow, &format!("server.{purpose}"), self.net.seed);
         if let Some(control) = &hosted.control {
             tcp.connection.equip(control.make(profile, &of, hosted.user as usize), now, profile);
+        }
+        let rtt = tcp.connection.outgoing(End::Server).and_then(Sender::take_rtt_sample);
+        if let Some(rtt) = rtt.filter(|_| self.window_open) {
+            self.net.delays[hosted.group as usize].rtt.add(rtt);
         }
         self.begin_exposed(flow, index, End::Server);
     }

@@ -12,7 +12,7 @@ use evenflow_base::{Ecn, End, Packet, Time, flags, ip};
 use evenflow_transport::connection::Outlet;
 use evenflow_transport::sender::Life;
 use evenflow_transport::sender::metrics::Metrics;
-use evenflow_transport::{Connection, Notice, Segment};
+use evenflow_transport::{Connection, Notice, Segment, Sender};
 
 use super::{Engine, SEND_AT_ONCE, Wake};
 use crate::events::{Key, Rank, key};
@@ -441,15 +441,35 @@ impl Engine<'_> {
         let mut at = now;
         if packet.is_backward() {
             packet.hop = info.back;
+            self.stamp(packet, now);
         } else if let Some(left) = self.net.hosts[info.host as usize].process(packet, now) {
+            self.stamp(packet, left);
             if !info.folded {
                 // A host keeps the order in which it is handed packets, whatever their flows.
                 let lane = self.net.sides.len() as u32;
                 return self.fly(lane, key(left, Rank::Arrival, lane, info.host), packet);
             }
             at = left;
+        } else {
+            self.stamp(packet, now);
         }
         self.carry(packet, info, at);
+    }
+
+    /// Notes when a packet leaves its host.
+    #[inline(always)]
+    fn stamp(&mut self, packet: &mut Packet, at: Time) {
+        if !self.net.labels {
+            packet.set_sent(at);
+        } else if packet.is_data() {
+            self.stamp_beside(packet, at);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn stamp_beside(&mut self, packet: &mut Packet, at: Time) {
+        self.options.set_sent(packet, at);
     }
 
     /// A packet reaches an end of its flow.
@@ -461,6 +481,9 @@ impl Engine<'_> {
             counters.throughput_bytes += u64::from(packet.size);
             counters.delivered += 1;
             counters.marks += u64::from(packet.ecn() == Ecn::Congestion);
+            let sent = if self.net.labels { self.options.of(packet).sent } else { packet.sent() };
+            debug_assert!(sent <= now, "a mechanism without the trait `labels` has written a label");
+            self.net.delays[info.group as usize].arrived(info.host, now.since(sent));
         }
         match (info.endpoint, end) {
             (Endpoint::Tcp(index), End::Client) => self.at_client(packet, info, index, now),
@@ -499,6 +522,12 @@ impl Engine<'_> {
         let (from, out, notices) = (self.notices.len(), &mut self.outbox, &mut self.notices);
         let due = tcp.connection.receive(end, packet, carried, Outlet { now, profile, out, notices });
         let (due, header) = (tcp.due(end, due), profile.header);
+        let rtt = tcp.connection.outgoing(end).and_then(Sender::take_rtt_sample);
+        if let Some(rtt) = rtt
+            && self.window_open
+        {
+            self.net.delays[info.group as usize].rtt.add(rtt);
+        }
         self.settle(flow, info, index, end, due, header, now);
         // A one-way connection notifies of nothing but its end.
         if self.net.slots.has(flow) {

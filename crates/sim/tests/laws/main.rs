@@ -6,6 +6,7 @@ mod bbr;
 mod common;
 mod conex;
 mod controls;
+mod delays;
 mod exposure;
 mod flows;
 mod grants;

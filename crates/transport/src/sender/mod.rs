@@ -163,6 +163,12 @@ impl Sender {
         self.core.rtt.smoothed()
     }
 
+    /// The last sample of the round-trip time, once.
+    #[inline]
+    pub fn take_rtt_sample(&mut self) -> Option<Duration> {
+        self.core.rtt.take_sample()
+    }
+
     /// The mean deviation of the round-trip time.
     pub fn rtt_deviation(&self, profile: &Profile) -> Duration {
         self.core.rtt.deviation(profile)
