@@ -237,7 +237,7 @@ def study(
     from ..show.console import time_span
     from ..words import counted
 
-    screens.study(table, pictures.metrics_of(table, choice))
+    screens.study(table, pictures.metrics_of(table, choice, times=True))
     if not quiet:
         screens.notes_of_study(table)
     stored = f", {table.cached} from the cache" if table.cached else ""

@@ -119,6 +119,13 @@ def of_study(scenarios: Mapping[int, Scenario], runs: Sequence[Run]) -> list[tup
     return [(note, list(points)) for note, points in found.values()]
 
 
+def over_runs(metric: str, count: int, instead: str) -> Note:
+    """The note on a distribution of one number per run; `instead` names a distribution within runs, or is empty."""
+    text = f"This distribution is over {counted(count, 'run')}, one number each; it is not one of packets or users. "
+    remedy = f"Draw {instead}, or confirm with over = runs." if instead else "Confirm with over = runs."
+    return Note("over-runs", metric, text + remedy)
+
+
 # Known without a run.
 
 

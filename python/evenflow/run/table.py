@@ -385,6 +385,7 @@ class Table:
         series: str | Sequence[str] = (),
         kind: str | None = None,
         seeds: str = "mean",
+        over: str | None = None,
         width: float | None = None,
         height: float | None = None,
     ) -> Figure:
@@ -392,13 +393,15 @@ class Table:
 
         Args:
             metric: dotted names, with `*`, or their last segments ("utilisation"); default: each group's throughput,
-                utilisation and delay of the link that queues.
+                utilisation and delay of the link that queues. A recorded distribution over packets, such as
+                "groups.call.delay", is drawn as "cdf", "ccdf" or "box".
             x: the label along the axis; with `kind="scatter"` a metric; default: the one with most numbers.
             by: labels that make the lines; default: all others.
             rows, columns: labels that make rows and columns of panels.
             series: recorded series instead of metrics, over time.
-            kind: "line", "interval", "box", "cdf", "scatter" or "timeline"; default: what suits.
+            kind: "line", "interval", "box", "cdf", "ccdf", "scatter" or "timeline"; default: what suits.
             seeds: "mean", or "each" to show every run as well.
+            over: "runs" for a distribution of one number per run; default: of packets or users where there are any.
             width, height: inches, kept exactly; default: 6.4 inches, and the height that suits.
 
         Raises:
@@ -407,7 +410,7 @@ class Table:
         """
         from ..show import methods
 
-        return methods.plot_table(self, metric, x, by, rows, columns, series, kind, seeds, width, height)
+        return methods.plot_table(self, metric, x, by, rows, columns, series, kind, seeds, over, width, height)
 
     def to_json(self) -> dict[str, Any]:
         """The document of `study --json`."""

@@ -50,12 +50,13 @@ def plot_table(
     series: Names,
     kind: str | None,
     seeds: str,
+    over: str | None,
     width: float | None,
     height: float | None,
 ) -> Figure:
     """Draw a study."""
     lines = None if by is None else several(by)
-    choice = pictures.Choice(tuple(metric), x, lines, rows, columns, several(series), kind, seeds)
+    choice = pictures.Choice(tuple(metric), x, lines, rows, columns, several(series), kind, seeds, over)
     return draw(pictures.of_table(table, choice), width, height)
 
 
