@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 import evenflow as ef
@@ -118,11 +119,11 @@ def test_a_missing_distribution_is_named_with_the_remedy() -> None:
 def test_names_of_a_scenario() -> None:
     found = histograms.names(ef.load(ef_example("call")))
     assert found == [
+        "groups.call.delay",
+        "groups.call.users.delay",
         "groups.download.delay",
         "groups.download.rtt",
         "groups.download.users.delay",
-        "groups.call.delay",
-        "groups.call.users.delay",
         "links.line.queue.delay",
         "links.line.classes.be.queue.delay",
         "links.line.classes.voice.queue.delay",
@@ -145,7 +146,7 @@ def test_a_distribution_is_requested_once() -> None:
     ("choice", "needs"),
     [
         ({"metric": ("call.delay",)}, [CALL]),
-        ({"metric": ("delay",), "kind": "cdf"}, ["groups.download.delay", "groups.call.delay"]),
+        ({"metric": ("delay",), "kind": "cdf"}, ["groups.call.delay", "groups.download.delay"]),
         ({"metric": ("delay",)}, []),
         ({"metric": (CALL,), "x": "flows"}, []),
         ({"metric": (CALL,), "over": "runs"}, []),
@@ -282,3 +283,81 @@ def test_usual_names_find_their_metrics(alias: str) -> None:
     found = pictures.metrics_of(table(), pictures.Choice(metric=(alias,)))
     ends = {name.rpartition(".")[2] for name in found}
     assert ends >= ({"rtt_s_p50", "rtt_s_p99"} if alias == "rtt" else {"delay_s_p50", "delay_s_p99"})
+
+
+SHORT = {"duration": "4 s", "warmup": "1 s", "groups.download.traffic.start": "0 s"}
+
+
+@pytest.fixture(scope="module")
+def real() -> Record:
+    return ef.load(ef_example("call")).with_settings(SHORT).run(1)
+
+
+def test_delays_of_single_packets_are_those_of_the_record(real: Record) -> None:
+    times, found = real.packet_delays("links.line")
+    window = times > 1
+    assert found[window].max() == pytest.approx(real.metric("links.line.queue_delay_s_max"), abs=1e-9)
+    assert found[window].mean() == pytest.approx(real.metric("links.line.queue_delay_s_mean"), rel=0.01)
+    times, found = real.packet_delays("groups.call")
+    assert (times > 1).sum() == real.metric("groups.call.delivered_packets")
+    assert found.min() == pytest.approx(0.02 + 200 * 8 / 10e6, abs=1e-6)
+    _, voice = real.packet_delays("links.line.classes.voice")
+    assert len(voice) == len(found)
+
+
+def test_delays_of_single_packets_need_a_constant_rate(real: Record) -> None:
+    assert real.scenario is not None
+    steps = {"steps": [["0 s", "10 Mbit/s"], ["2 s", "5 Mbit/s"]]}
+    with pytest.raises(UsageError, match=r"links\.line\.rate varies"):
+        real.scenario.set("links.line.rate", steps).run(1).packet_delays("links.line")
+    with pytest.raises(UsageError, match=r"write groups\.NAME or links\.NAME"):
+        real.packet_delays("groups.nobody")
+    with pytest.raises(UsageError, match="scenario of this record is unknown"):
+        record(1, 0.05).packet_delays("groups.call")
+
+
+def test_panels_share_colours_and_have_letters(real: Record) -> None:
+    runs = []
+    for run in table(2):
+        made = Record(run.record.text, run.record.record_hash)
+        made.scenario = real.scenario
+        runs.append(Run(run.point, run.labels, run.seed, made))
+    choice = pictures.Choice(panels=("cdf:call.delay", "time:links.line.queue.delay", "interval:utilisation"))
+    picture = pictures.of_table(Table(runs), choice)
+    assert [panel.kind for panel in picture.panels] == ["cdf", "timeline", "interval"]
+    assert [panel.title for panel in picture.panels] == ["a", "b", "c"]
+    first, second, _ = picture.panels
+    assert [(line.words, line.colour) for line in first.lines] == [(line.words, line.colour) for line in second.lines]
+    assert second.y.title == "queueing delay, p50 and p5–p95 (ms)"
+    assert second.lines[0].x.max() < 4
+    for width in (3.5, 7.16):
+        figure = drawing.draw(picture, width)
+        assert len(figure.axes) == 3
+        assert figure.get_figwidth() == width
+
+
+@pytest.mark.parametrize(
+    ("panels", "words"),
+    [
+        (("cdf",), "write KIND:NAME"),
+        (("cfd:utilisation",), "did you mean “cdf”"),
+        (("time:links.line.queue.packets",), "recorded no series"),
+    ],
+)
+def test_wrong_panels_are_reported(panels: tuple[str, ...], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        pictures.of_table(table(), pictures.Choice(panels=panels, by=("queue",)))
+    with pytest.raises(UsageError, match="remove metric"):
+        pictures.of_table(table(), pictures.Choice(panels=panels, metric=("utilisation",)))
+
+
+def test_panels_of_a_file(cli: Cli, work: Path) -> None:
+    settings = [word for name, value in SHORT.items() for word in ("--set", f"{name}={value}")]
+    panels = "time:links.line.queue.packets,time:groups.call.delay"
+    done = cli("plot", ef_example("call"), *settings, "--panels", panels, "--out", "two.csv")
+    assert done.code == 0, done.err
+    names = {line.split(",")[0] for line in (work / "two.csv").read_text().splitlines()}
+    assert names >= {"a", "b"}
+    wrong = cli("plot", ef_example("call"), "--panels", "cdf:groups.cal.delay,tim:x")
+    assert wrong.code == 2
+    assert "did you mean “time”" in wrong.err

@@ -67,6 +67,14 @@ def plot(
     over: Annotated[
         str | None, typer.Option("--over", metavar="runs", help="Distribution of one number per run, not of packets.")
     ] = None,
+    panels: Annotated[
+        str | None,
+        typer.Option(
+            "--panels",
+            metavar="KIND:NAME,…",
+            help="Several panels: cdf, ccdf, box or interval of a metric, time of a series or delay.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -115,6 +123,7 @@ def plot(
         kind,
         seeds,
         over,
+        tuple(panels.split(",")) if panels else (),
     )
     problems += [f"--{text}" for text in choice.problems()]
     if target.is_dir() or not (target.suffix == ".toml" or target.is_file()):
@@ -202,17 +211,27 @@ def _from_file(
 
 
 def _with_distributions(scenario: Scenario, choice: Choice, problems: list[str]) -> Scenario:
-    """The scenario, with the distributions over packets that `--metric` needs recorded."""
+    """The scenario, with the distributions and series recorded that `--metric` and `--panels` need."""
     from ..run import histograms
+    from ..run.recording import SAMPLES, interval
     from ..show import pictures
 
-    if not choice.metric:
+    if not (choice.metric or choice.panels):
         return scenario
     known = histograms.names(scenario)
     wrong: list[str] = []
-    pictures.chosen("metric", [name for name in choice.metric if histograms.is_one(name)], known, wrong)
+    series = []
+    for part in choice.parts():
+        pictures.chosen("metric", [name for name in part.metric if histograms.is_one(name)], known, wrong)
+        of_packets = [name for name in part.series if histograms.is_one(name) and name.endswith(".delay")]
+        if choice.panels:
+            pictures.chosen("series", of_packets, known, wrong)
+            every = f"{interval(scenario.core.duration_s, SAMPLES['queue']):.9g} s"
+            series += [{"of": name, "every": every} for name in part.series if name not in of_packets]
     problems += [f"--{text}" for text in wrong]
-    return histograms.requested(scenario, pictures.needed(choice, known))
+    ready = histograms.requested(scenario, pictures.needed(choice, known))
+    already = ready.tree.get("record", {}).get("series") or []
+    return ready.set("record.series", [*already, *series]) if series else ready
 
 
 def _unknown_metrics(scenario: Scenario, choice: Choice) -> list[str]:
@@ -230,7 +249,7 @@ def watched(scenario: Scenario, seed: int, choice: Choice) -> tuple[Record, bool
     """A run with series to draw; True if the series were chosen automatically."""
     from ..run.recording import recording
 
-    if choice.metric:
+    if choice.metric or choice.panels:
         return scenario.run(seed), False
     ready, chosen = recording(scenario)
     return ready.run(seed), chosen and not choice.series
@@ -245,7 +264,7 @@ def _each(error: UsageError, known: Sequence[str]) -> list[str]:
 
 
 def _is_option(line: str) -> bool:
-    words = ("metric", "series", "x", "by", "rows", "columns", "kind", "seeds", "over")
+    words = ("metric", "series", "x", "by", "rows", "columns", "kind", "seeds", "over", "panels")
     return line.strip().split(" ")[0].rstrip(":") in words
 
 

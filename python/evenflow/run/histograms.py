@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError, nearest
 from ..scenario import paths
-from ..scenario.outline import DATAGRAMS
+from ..scenario.outline import DATAGRAMS, Outline
 
 if TYPE_CHECKING:
     import numpy as np
@@ -106,22 +106,20 @@ class Histogram:
 
 def names(scenario: Scenario) -> list[str]:
     """The distributions that a run of a scenario can record: "groups.call.delay", "links.line.queue.delay", …."""
-    tree = scenario.written_out().tree
+    tree = Outline(scenario).tree
     found: list[str] = []
     groups = tree.get("groups", {})
     for name, group in groups.items():
         at = paths.render(("groups", name))
-        traffic = group.get("traffic")
-        kinds = {str(one.get("kind")) for one in (traffic if isinstance(traffic, list) else [traffic or {}])}
+        kinds = {str(one["kind"]) for one in group["traffic"]}
         found += [f"{at}.delay", *([f"{at}.rtt"] if kinds - {*DATAGRAMS} else []), f"{at}{USERS}"]
     for name, link in tree.get("links", {}).items():
         if "rate" not in link:
             continue
         at = paths.render(("links", name))
-        crossing = [group for group in groups.values() if name in group.get("path", [])]
-        classes = sorted({str(group.get("class", "be")) for group in crossing})
+        sent = {str(one["class"]) for group in groups.values() if name in group["path"] for one in group["traffic"]}
         found.append(f"{at}.queue.delay")
-        found += [f"{at}.classes.{paths.render((one,))}.queue.delay" for one in classes]
+        found += [f"{at}.classes.{paths.render((one,))}.queue.delay" for one in sorted(sent)]
     return found
 
 

@@ -218,6 +218,22 @@ class Record:
         found = histograms.of_record(self.with_histograms(name).json, name)
         return histograms.Histogram.merged(found)
 
+    def packet_delays(self, of: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """When each data packet arrived, and its delay: times and delays in s, both of shape (n,).
+
+        The run is repeated with the same seed, and its packets are traced.
+
+        Args:
+            of: "groups.call" (one-way delay), "links.line" or "links.line.classes.voice" (queueing delay).
+
+        Raises:
+            UsageError: no such packets; a link whose rate or delay varies; or the scenario is unknown.
+            EvenflowError: more packets than a trace holds.
+        """
+        from . import packets
+
+        return packets.delays(self, of)
+
     @property
     def is_traced(self) -> bool:
         """Whether `[record] trace` followed packets."""
@@ -260,6 +276,7 @@ class Record:
         *metric: str,
         series: str | Sequence[str] = (),
         kind: str | None = None,
+        panels: str | Sequence[str] = (),
         width: float | None = None,
         height: float | None = None,
     ) -> Figure:
@@ -270,6 +287,7 @@ class Record:
                 packets ("groups.call.delay") that was not recorded the run is repeated with the same seed.
             series: names of recorded series, likewise: "window"; default: all of them.
             kind: "timeline", "cdf", "ccdf", "box" or "interval"; default: what suits.
+            panels: instead, several panels as KIND:NAME: "cdf:groups.call.delay", "time:links.line.queue.delay".
             width, height: inches, kept exactly; default: 6.4 inches, and the height that suits.
 
         Raises:
@@ -277,7 +295,7 @@ class Record:
         """
         from ..show import methods
 
-        return methods.plot_record(self, metric, series, kind, width, height)
+        return methods.plot_record(self, metric, series, kind, panels, width, height)
 
     def view(self, path: str | Path = "view.html", *, again: bool = True) -> Path:
         """Write the run as a page that opens offline: all series over one time axis (docs/figures.md).

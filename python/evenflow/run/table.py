@@ -386,6 +386,7 @@ class Table:
         kind: str | None = None,
         seeds: str = "mean",
         over: str | None = None,
+        panels: str | Sequence[str] = (),
         width: float | None = None,
         height: float | None = None,
     ) -> Figure:
@@ -402,6 +403,8 @@ class Table:
             kind: "line", "interval", "box", "cdf", "ccdf", "scatter" or "timeline"; default: what suits.
             seeds: "mean", or "each" to show every run as well.
             over: "runs" for a distribution of one number per run; default: of packets or users where there are any.
+            panels: instead of metrics, several panels as KIND:NAME, such as "cdf:groups.call.delay" or
+                "time:links.line.queue.delay" (of the first run of each point).
             width, height: inches, kept exactly; default: 6.4 inches, and the height that suits.
 
         Raises:
@@ -410,7 +413,7 @@ class Table:
         """
         from ..show import methods
 
-        return methods.plot_table(self, metric, x, by, rows, columns, series, kind, seeds, over, width, height)
+        return methods.plot_table(self, metric, x, by, rows, columns, series, kind, seeds, over, panels, width, height)
 
     def to_json(self) -> dict[str, Any]:
         """The document of `study --json`."""

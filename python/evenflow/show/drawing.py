@@ -165,11 +165,11 @@ def _titles(ax: Axes, panel: Panel, picture: Picture, *, first: bool, last: bool
         if (panel.kind or picture.kind) in ("cdf", "ccdf"):
             x = x.replace(panel.x.words, f"{panel.x.words} of {panel.link}", 1)
         else:
-            what, comma, over = panel.y.words.partition(", over ")
+            what, comma, over = panel.y.words.partition(", ")
             y = y.replace(panel.y.words, f"{what} of {panel.link}{comma}{over}", 1)
     if (panel.kind or picture.kind) == "interval" and panel.categories:
         x, y = y, x
-    if picture.kind == "timeline" and picture.warmup_s > 0 and picture.columns < 3:
+    if (panel.kind or picture.kind) == "timeline" and picture.warmup_s > 0 and picture.columns < 3:
         x = f"{x}, warm-up shaded"
     share = picture.faceted
     ax.set_xlabel(plots.plain(x) if last or not (share or picture.kind == "timeline") else "")

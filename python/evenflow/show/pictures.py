@@ -18,6 +18,7 @@ from ..run import histograms, notes
 from ..run.histograms import Histogram
 from ..run.mechanism import ALIASES
 from ..run.record import flatten
+from ..run.recording import interval
 from ..run.table import _keyword, _lists
 from ..scenario import paths as paths_
 from . import names, plots
@@ -36,6 +37,11 @@ if TYPE_CHECKING:
 
 KINDS = ("line", "interval", "box", "cdf", "ccdf", "scatter", "timeline")
 DISTRIBUTIONS = ("cdf", "ccdf")
+TIME = "time"
+PANELS = ("cdf", "ccdf", "box", "interval")
+"""Kinds of the panels of a figure of several; also `TIME`."""
+INTERVALS = 200
+"""Intervals of a run in which delays of packets are drawn over time."""
 SEEDS = ("mean", "each")
 MANY = 8
 """Flows or copies of one owner that are drawn each for itself; of more, the mean and the range are drawn."""
@@ -65,6 +71,7 @@ class Choice:
         kind: one of `KINDS`.
         seeds: "mean" over runs, or "each" run as well.
         over: "runs": of one number per run; None: of packets, users or time where there are distributions of them.
+        panels: several figures in one, each as KIND:NAME: "cdf:groups.call.delay", "time:links.line.queue.delay".
     """
 
     metric: tuple[str, ...] = ()
@@ -76,6 +83,16 @@ class Choice:
     kind: str | None = None
     seeds: str = "mean"
     over: str | None = None
+    panels: tuple[str, ...] = ()
+
+    def parts(self) -> list[Choice]:
+        """What each panel shows; the choice itself without panels."""
+        found = []
+        for text in self.panels:
+            kind, _, name = text.partition(":")
+            whole = replace(self, panels=(), kind="timeline" if kind == TIME else kind)
+            found.append(replace(whole, series=(name,)) if kind == TIME else replace(whole, metric=(name,)))
+        return found or [self]
 
     def problems(self) -> list[str]:
         """What is wrong with it whatever is drawn."""
@@ -92,6 +109,14 @@ class Choice:
             found.append(f"series are drawn over time, as cdf or as ccdf, not as {self.kind}.")
         if self.kind == "timeline" and self.metric:
             found.append("metrics are of the whole window; a timeline shows series.")
+        for text in self.panels:
+            kind, _, name = text.partition(":")
+            if kind not in (*PANELS, TIME) or not name:
+                hint = "" if kind in (*PANELS, TIME) else f" {_did_you_mean(kind, (*PANELS, TIME))}"
+                found.append(f"panels “{text}”: write KIND:NAME, such as cdf:groups.call.delay.{hint}")
+        others = [name for name in ("metric", "series", "kind", "rows", "columns", "x") if getattr(self, name)]
+        if self.panels and others:
+            found.append(f"panels: remove {', '.join(others)}; each panel names its kind and metric.")
         return found
 
     def distributions(self, known: Sequence[str]) -> list[str]:
@@ -169,6 +194,66 @@ def _raise(problems: Sequence[str]) -> None:
         raise UsageError(count + "\n  ".join(problems))
 
 
+# --- Several panels, and packets over time ---------------------------------------------------------------------------
+
+
+def _panels(found: Sequence[Picture]) -> Picture:
+    """Several figures as panels of one, with letters."""
+    panels = [
+        replace(panel, kind=panel.kind or picture.kind, title=panel.title or panel.row)
+        for picture in found
+        for panel in picture.panels
+    ]
+    for letter, panel in zip("abcdefghijklmnopqrstuvwxyz", panels, strict=False):
+        panel.title = f"{letter}   {panel.title}".rstrip()
+    notes = [note for picture in found for note in picture.notes]
+    title = next((picture.legend_title for picture in found if picture.legend_title), "")
+    warmup = max(picture.warmup_s for picture in found)
+    return Picture("panels", panels, min(2, len(panels)), title, warmup_s=warmup, notes=notes)
+
+
+def _over_time(choice: Choice, recorded: Sequence[str]) -> bool:
+    """Whether a choice names one delay of packets that no series has: it is read from a trace."""
+    if len(choice.series) != 1 or choice.kind not in (None, "timeline"):
+        return False
+    [name] = choice.series
+    return histograms.is_one(name) and name.endswith(".delay") and name not in recorded
+
+
+def _packets_over_time(table: Table, labels: Sequence[str], choice: Choice) -> Picture:
+    """Delays of packets over time, of the first run of each point: median, and from 5 to 95 % of an interval."""
+    import numpy as np
+
+    problems = choice.problems()
+    asked = _asked_labels(choice, labels, problems, x_is_metric=False)
+    _raise(problems)
+    by, _, _ = _combinations(table, labels, asked, 1, "several points would be mixed in a line")
+    [name] = choice.series
+    points = _runs_by_point(table)
+    settings = list(dict.fromkeys(_key(point, by) for point, _ in points))
+    named = names.metric(name)
+    start, end = (float(t) for t in points[0][1][0].json["window_s"])
+    edges = np.arange(0.0, end, interval(end, INTERVALS))
+    found = []
+    for point, runs in points:
+        times, delays = runs[0].record.packet_delays(name)
+        at = np.searchsorted(edges, times, side="right") - 1
+        there = np.unique(at)
+        cells = np.array([np.quantile(delays[at == i], (0.5, 0.05, 0.95)) for i in there]).reshape(-1, 3)
+        found.append((_key(point, by), edges[there], cells))
+    quantity = named.quantity.fitted([float(cells[:, 0].max()) for _, _, cells in found if len(cells)])
+    lines = []
+    for key, times, cells in found:
+        middle, lo, hi = (cells * quantity.factor).T
+        setting = settings.index(key)
+        words = _in_words(key, by) if len(settings) > 1 else ""
+        n = np.ones(len(times), dtype=np.int64)
+        lines.append(Line(words, times, middle, lo, hi, n, setting, setting, words))
+    axis = replace(quantity, words=f"{quantity.words}, p50 and p5–p95")
+    panel = Panel(Quantity("time", "s", "s"), axis, lines, link=named.owner)
+    return Picture("timeline", [panel], 1, ", ".join(names.path(n) for n in by), warmup_s=start)
+
+
 # --- Records -------------------------------------------------------------------------------------------------------
 
 
@@ -184,6 +269,11 @@ def of_record(record: Record, choice: Choice | None = None, *, telling: bool = F
     """
     choice = choice or Choice()
     problems = choice.problems()
+    if choice.panels:
+        _raise(problems)
+        return _panels([of_record(record, part) for part in choice.parts()])
+    if _over_time(choice, drawable(record)):
+        return _packets_over_time(_alone(record), [], choice)
     for option in ("x", "by", "rows", "columns"):
         if getattr(choice, option) and choice.kind != "scatter":
             problems.append(f"{option}: one run has no swept labels; it is for studies.")
@@ -382,6 +472,9 @@ def of_table(table: Table, choice: Choice | None = None) -> Picture:
     """
     choice = choice or Choice()
     problems = choice.problems()
+    if choice.panels:
+        _raise(problems)
+        return _panels([of_table(table, part) for part in choice.parts()])
     labels = list(dict.fromkeys(name for point in table.points() for name in point))
     if choice.kind == "timeline" or choice.series:
         return _of_series(table, labels, choice, problems)
@@ -431,8 +524,12 @@ def _metrics(choice: Choice, known: Sequence[str], of_packets: Sequence[str], pr
 def needed(choice: Choice, known: Sequence[str]) -> list[str]:
     """The distributions, of those `known`, that a run must record to draw a choice."""
     behind = {metric: name for name in known for metric in histograms.metrics_behind(name)}
-    rare = [pattern for pattern in choice.metric if "classes." in pattern or "users_delay_s" in pattern]
-    return [*choice.distributions(known), *(behind[name] for pattern in rare for name in matching(pattern, behind))]
+    found: list[str] = []
+    for part in choice.parts():
+        rare = [pattern for pattern in part.metric if "classes." in pattern or "users_delay_s" in pattern]
+        found += part.distributions(known)
+        found += [behind[name] for pattern in rare for name in matching(pattern, behind)]
+    return found
 
 
 def metrics_of(table: Table, choice: Choice, *, times: bool = False) -> list[str]:
@@ -1154,6 +1251,8 @@ def _of_series(table: Table, labels: Sequence[str], choice: Choice, problems: li
     recorded: dict[str, None] = {}
     for _, runs in _runs_by_point(table):
         recorded.update(dict.fromkeys(drawable(runs[0].record)))
+    if _over_time(choice, list(recorded)):
+        return _packets_over_time(table, labels, choice)
     if not recorded:
         problems.append(
             "this study recorded no series; name them under [record] in the scenario and run it again, "
