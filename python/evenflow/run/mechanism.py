@@ -184,7 +184,11 @@ class Mechanism:
                 raise UsageError(f"{self.kind}.{method}: {error}") from None
 
         call.__name__ = method
+        call.__doc__ = "Arguments, with defaults:\n" + "\n".join(f"    {name}: {text}" for name, text in known.items())
         return call
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._methods})
 
     def __repr__(self) -> str:
         return f"<Mechanism {self.kind}>"

@@ -330,7 +330,13 @@ class Record:
         return dict(self._series)
 
     def _repr_html_(self) -> str:
-        from ..words import html_table, rate, share
+        from ..words import html_table, rate, share, time_span
+
+        def delay(of: Mapping[str, Any]) -> str:
+            found = [
+                f"{p} {time_span(of[f'delay_s_{p}'])}" for p in ("p50", "p99") if of.get(f"delay_s_{p}") is not None
+            ]
+            return ", ".join(found) or "–"
 
         rows = [
             [
@@ -339,7 +345,7 @@ class Record:
                 rate(g.get("throughput_bps")),
                 rate(g.get("goodput_bps")),
                 share(g.get("loss_ratio")),
-                "–",
+                delay(g),
             ]
             for name, g in self.json.get("groups", {}).items()
         ]
@@ -348,7 +354,7 @@ class Record:
             for name, link in self.json.get("links", {}).items()
         ]
         title = (self.scenario.title if self.scenario is not None else "") or "A run"
-        headings = ("", "users", "throughput each", "goodput each", "lost", "mean wait")
+        headings = ("", "users", "throughput per user", "goodput per user", "lost", "delay")
         notes = " ".join(f"{note.code}: {note.text}" for note in self.notes)
         return html_table(
             f"{title} · seed {self.json.get('seed')} · record {self.record_hash[:12]}", headings, rows, notes
@@ -358,7 +364,7 @@ class Record:
     def _waited(link: Mapping[str, Any]) -> str:
         from ..words import share, time_span
 
-        return f"{time_span(link.get('queue_delay_s_mean'))}, busy {share(link.get('utilisation'))}"
+        return f"mean {time_span(link.get('queue_delay_s_mean'))}, utilisation {share(link.get('utilisation'))}"
 
     def __repr__(self) -> str:
         scenario = str(self.json.get("scenario_hash", ""))[:12]
