@@ -92,6 +92,20 @@ class Histogram:
             found = self.low_s[at] + inside * (self.high_s[at] - self.low_s[at])
         return float(found) if found.ndim == 0 else found
 
+    def mean(self, up_to: float = 1.0) -> float:
+        """The mean delay in s of the shortest share `up_to` of packets, as if delays were uniform in their bins.
+
+        NaN without packets.
+        """
+        import numpy as np
+
+        if not self.total:
+            return float("nan")
+        wanted = up_to * self.count.sum()
+        taken = np.clip(wanted - (np.cumsum(self.count) - self.count), 0, self.count)
+        middle = self.low_s + (self.high_s - self.low_s) * taken / self.count / 2
+        return float((taken * middle).sum() / wanted)
+
     def cdf(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The distribution function: delays in s, and the share of packets at or below each, from 0 to 1.
 
