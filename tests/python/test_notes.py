@@ -311,7 +311,7 @@ def test_run_json(cli: Cli, base: ef.Scenario) -> None:
 
 SWEEP = """
 [sweep]
-replications = 2
+replications = 3
 [sweep.cases.start]
 fixed = { "groups.a.traffic" = { kind = "bulk" } }
 drawn = {}
@@ -323,19 +323,19 @@ def test_study(cli: Cli, base: ef.Scenario, work: Path) -> None:
     done = cli("study", "both.toml")
     assert done.code == 0, done.err
     assert "no-randomness (at 1 of 2 points)" in done.out
-    assert "All 2 seeds gave the same numbers" in done.out.replace("\n  ", " ")
+    assert "All 3 seeds gave the same numbers" in done.out.replace("\n  ", " ")
     kept = json.loads((work / "out" / "both" / "notes.json").read_text(encoding="utf-8"))
     assert [(note["code"], note["points"]) for note in kept] == [("no-randomness", [0])]
     assert json.loads(cli("study", "both.toml", "--json").out)["notes"] == kept
 
 
 def test_table_from_python(base: ef.Scenario) -> None:
-    sweep = {"replications": 2, "cases": {"start": {"fixed": {"groups.a.traffic": {"kind": "bulk"}}, "drawn": {}}}}
+    sweep = {"replications": 3, "cases": {"start": {"fixed": {"groups.a.traffic": {"kind": "bulk"}}, "drawn": {}}}}
     table = ef.study(base.set("sweep", sweep))
     ((note, points),) = table.notes()
     assert (note.code, points) == ("no-randomness", [0])
     assert table.where(start="drawn").notes() == []
-    assert [run.record.notes == [] for run in table] == [False, False, True, True]
+    assert [run.record.notes == [] for run in table] == [False] * 3 + [True] * 3
 
 
 # A slip of `--set`.
