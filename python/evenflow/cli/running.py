@@ -205,6 +205,14 @@ def study(
     scenario, pins = load(file, settings)
     wanted = _precision(precision, precision_of, replications)
     planned = Planned.from_scenario(scenario, replications, pins)
+    if metric:
+        from ..run import histograms
+        from ..show import pictures
+
+        needed = pictures.needed_by_metrics(metric, histograms.names(planned.points[0].scenario))
+        if needed:
+            scenario = histograms.requested(scenario, needed)
+            planned = Planned.from_scenario(scenario, replications, pins)
     folder = out or Path("out") / stem(file)
     from ..run.files import prepare
     from ..show import pictures

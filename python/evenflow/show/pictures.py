@@ -523,13 +523,16 @@ def _metrics(choice: Choice, known: Sequence[str], of_packets: Sequence[str], pr
 
 def needed(choice: Choice, known: Sequence[str]) -> list[str]:
     """The distributions, of those `known`, that a run must record to draw a choice."""
-    behind = {metric: name for name in known for metric in histograms.metrics_behind(name)}
-    found: list[str] = []
-    for part in choice.parts():
-        rare = [pattern for pattern in part.metric if "classes." in pattern or "users_delay_s" in pattern]
-        found += part.distributions(known)
-        found += [behind[name] for pattern in rare for name in matching(pattern, behind)]
-    return found
+    return [
+        name for part in choice.parts() for name in (*part.distributions(known), *needed_by_metrics(part.metric, known))
+    ]
+
+
+def needed_by_metrics(metric: Sequence[str], known: Sequence[str]) -> list[str]:
+    """The distributions without which a record does not have these metrics."""
+    behind = {name: of for of in known for name in histograms.metrics_behind(of)}
+    rare = [pattern for pattern in metric if "classes." in pattern or "users_delay_s" in pattern]
+    return [behind[name] for pattern in rare for name in matching(pattern, behind)]
 
 
 def metrics_of(table: Table, choice: Choice, *, times: bool = False) -> list[str]:
