@@ -248,6 +248,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "rtt": ("rtt_s_p50", "rtt_s_p99", "completion_s_p50", "completion_s_p99"),
     "latency": ("delay_s_p50", "delay_s_p99", "queue_delay_s_mean", "queue_delay_s_p99"),
     "delay": ("delay_s_p50", "delay_s_p99", "queue_delay_s_mean", "queue_delay_s_p99"),
+    "queue_delay": ("queue_delay_s_mean", "queue_delay_s_p99"),
     "fct": ("completion_s_p50", "completion_s_p95", "completion_s_p99"),
     "plt": ("completion_s_p50", "completion_s_p95", "completion_s_p99"),
     "cwnd": ("window_packets_mean",),

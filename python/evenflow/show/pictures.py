@@ -17,7 +17,6 @@ from ..errors import UsageError, nearest
 from ..run import histograms, notes
 from ..run.histograms import Histogram
 from ..run.mechanism import ALIASES
-from ..run.record import flatten
 from ..run.recording import interval
 from ..run.table import _keyword, _lists
 from ..scenario import paths as paths_
@@ -542,7 +541,7 @@ def metrics_of(table: Table, choice: Choice, *, times: bool = False) -> list[str
         UsageError: unknown names, every one of them.
     """
     if not choice.metric:
-        return [*chief(table), *(_chief_times(table) if times else [])]
+        return [*chief(table), *(table.group_times() if times else [])]
     problems: list[str] = []
     found = chosen("metric", choice.metric, table.metric_names(), problems)
     _raise(problems)
@@ -570,20 +569,6 @@ def chief(table: Table) -> list[str]:
     if delays:
         link = paths_.render(("links", max(delays, key=lambda n: delays[n])))
         found += [f"{link}.utilisation", f"{link}.queue_delay_s_mean"]
-    return found
-
-
-def _chief_times(table: Table) -> list[str]:
-    """Median and 99th percentile of the transfers of each group, else of its round trips, else of its packets."""
-    defined = {name for run in table.runs for name, value in flatten(run.json) if value is not None}
-    found: list[str] = []
-    for group in dict.fromkeys(group for run in table.runs for group in run.json.get("groups", {})):
-        at = paths_.render(("groups", group))
-        for field in ("transfers.completion_s", "rtt_s", "delay_s"):
-            both = [f"{at}.{field}_{p}" for p in ("p50", "p99")]
-            if defined.issuperset(both):
-                found += both
-                break
     return found
 
 
