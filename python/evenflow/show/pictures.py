@@ -226,7 +226,9 @@ def _packets_over_time(table: Table, labels: Sequence[str], choice: Choice) -> P
     problems = choice.problems()
     asked = _asked_labels(choice, labels, problems, x_is_metric=False)
     _raise(problems)
-    by, _, _ = _combinations(table, labels, asked, 1, "several points would be mixed in a line")
+    by, cells, _ = _combinations(table, labels, asked, 1, "several points would be mixed in a line")
+    if len(cells) > 1:
+        raise UsageError("delays of packets are drawn over time in one panel: use by, and at most seven points.")
     [name] = choice.series
     points = _runs_by_point(table)
     settings = list(dict.fromkeys(_key(point, by) for point, _ in points))
@@ -238,12 +240,12 @@ def _packets_over_time(table: Table, labels: Sequence[str], choice: Choice) -> P
         times, delays = runs[0].record.packet_delays(name)
         at = np.searchsorted(edges, times, side="right") - 1
         there = np.unique(at)
-        cells = np.array([np.quantile(delays[at == i], (0.5, 0.05, 0.95)) for i in there]).reshape(-1, 3)
-        found.append((_key(point, by), edges[there], cells))
-    quantity = named.quantity.fitted([float(cells[:, 0].max()) for _, _, cells in found if len(cells)])
+        shares = np.array([np.quantile(delays[at == i], (0.5, 0.05, 0.95)) for i in there]).reshape(-1, 3)
+        found.append((_key(point, by), edges[there], shares))
+    quantity = named.quantity.fitted([float(shares[:, 0].max()) for _, _, shares in found if len(shares)])
     lines = []
-    for key, times, cells in found:
-        middle, lo, hi = (cells * quantity.factor).T
+    for key, times, shares in found:
+        middle, lo, hi = (shares * quantity.factor).T
         setting = settings.index(key)
         words = _in_words(key, by) if len(settings) > 1 else ""
         n = np.ones(len(times), dtype=np.int64)
