@@ -839,7 +839,8 @@ def _owners_as_categories(panel: Panel) -> Panel:
     """Nothing is swept: whose the number is stands on the axis."""
     import numpy as np
 
-    lines = [replace(line, x=np.full(len(line.x), float(i)), colour=0, dash=0) for i, line in enumerate(panel.lines)]
+    plain: dict[str, Any] = {"colour": 0, "dash": 0, "owner": "", "setting": ""}
+    lines = [replace(line, x=np.full(len(line.x), float(i)), **plain) for i, line in enumerate(panel.lines)]
     words = [line.words or panel.link or panel.y.words for line in panel.lines]
     return replace(panel, lines=[replace(line, words="") for line in lines], categories=words)
 
