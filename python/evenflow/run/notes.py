@@ -126,7 +126,7 @@ def of_study(scenarios: Mapping[int, Scenario], runs: Sequence[Run]) -> list[tup
 def over_runs(metric: str, count: int, instead: str) -> Note:
     """The note on a distribution of one number per run; `instead` names a distribution within runs, or is empty."""
     text = f"This distribution is over {counted(count, 'run')}, one number each; it is not one of packets or users. "
-    remedy = f"Draw {instead}, or confirm with over = runs." if instead else "Confirm with over = runs."
+    remedy = f"Draw {instead}, or write --over runs." if instead else "Write --over runs to confirm."
     return Note("over-runs", metric, text + remedy)
 
 
