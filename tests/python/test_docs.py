@@ -79,7 +79,7 @@ def clone(work: Path) -> Path:
 
 
 @pytest.mark.slow(
-    "studies, the fluid model, figures", only="theory|figures.md-8|compare-|page-times|size-a|video-at-home|use-pandas"
+    "studies, the fluid model, figures", only="theory|figures.md-9|compare-|page-times|size-a|video-at-home|use-pandas"
 )
 @pytest.mark.parametrize(("page", "number"), **blocks("python"))
 def test_python(page: Path, number: int, clone: Path) -> None:

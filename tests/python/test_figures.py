@@ -183,7 +183,7 @@ def test_every_kind_is_what_a_journal_takes(table: Table, name: str, width: floa
     words = {text.get_text() for text in figure.findobj(Text)} & {
         "throughput (Mbit/s)",
         "time (s)",
-        "share at or below (%)",
+        "CDF over runs (%)",
     }
     for text in words:
         assert f">{text}</text>" in svg

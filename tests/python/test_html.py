@@ -66,6 +66,16 @@ def test_table(scenario: ef.Scenario) -> None:
     assert f"{mean / 1e6:.4g} ± " in text
 
 
+def test_study(scenario: ef.Scenario) -> None:
+    study = ef.Study.from_scenario(scenario.set("sweep", SWEEP))
+    text = shown(study)
+    assert "2 points with 2 seeds · 4 runs" in text
+    assert text.count("<tr>") == 3
+    assert "links.bottleneck.delay" in text
+    many = ef.Study.from_scenario(scenario.set("sweep", {"links.bottleneck.delay": [f"{n} ms" for n in range(1, 99)]}))
+    assert shown(many).count("<tr>") == 32
+
+
 def test_interval() -> None:
     assert shown(stats.mean_interval([1.0, 2.0, 3.0])).startswith("2 [-0.48")
     assert "no interval" in shown(stats.mean_interval([1.0]))

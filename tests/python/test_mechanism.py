@@ -385,3 +385,10 @@ def test_a_time_without_end_is_refused(kind: str) -> None:
             ef.mechanism(kind).observe(now_s=late)
     with pytest.raises(UsageError, match="codel: max_packet must be finite, it is nan"):
         ef.mechanism("codel", max_packet=math.nan)
+
+
+def test_methods_complete_and_say_their_arguments() -> None:
+    control = ef.mechanism("cubic")
+    assert {"ack", "loss", "mark", "timeout", "set", "kind"} <= set(dir(control))
+    assert "rtt_s: the round-trip time" in (control.ack.__doc__ or "")
+    assert {"admit", "leave", "emptied"} <= set(dir(ef.mechanism("codel")))

@@ -312,7 +312,7 @@ def test_run_json(cli: Cli, base: ef.Scenario) -> None:
 
 SWEEP = """
 [sweep]
-replications = 2
+replications = 3
 [sweep.cases.start]
 fixed = { "groups.a.traffic" = { kind = "bulk" } }
 drawn = {}
@@ -324,19 +324,19 @@ def test_study(cli: Cli, base: ef.Scenario, work: Path) -> None:
     done = cli("study", "both.toml")
     assert done.code == 0, done.err
     assert "no-randomness (at 1 of 2 points)" in done.out
-    assert "All 2 seeds gave the same numbers" in done.out.replace("\n  ", " ")
+    assert "All 3 seeds gave the same numbers" in done.out.replace("\n  ", " ")
     kept = json.loads((work / "out" / "both" / "notes.json").read_text(encoding="utf-8"))
     assert [(note["code"], note["points"]) for note in kept] == [("no-randomness", [0])]
     assert json.loads(cli("study", "both.toml", "--json").out)["notes"] == kept
 
 
 def test_table_from_python(base: ef.Scenario) -> None:
-    sweep = {"replications": 2, "cases": {"start": {"fixed": {"groups.a.traffic": {"kind": "bulk"}}, "drawn": {}}}}
+    sweep = {"replications": 3, "cases": {"start": {"fixed": {"groups.a.traffic": {"kind": "bulk"}}, "drawn": {}}}}
     table = ef.study(base.set("sweep", sweep))
     ((note, points),) = table.notes()
     assert (note.code, points) == ("no-randomness", [0])
     assert table.where(start="drawn").notes() == []
-    assert [run.record.notes == [] for run in table] == [False, False, True, True]
+    assert [run.record.notes == [] for run in table] == [False] * 3 + [True] * 3
 
 
 # A slip of `--set`.
@@ -394,3 +394,34 @@ def test_larger_than_the_bucket(base: ef.Scenario) -> None:
     assert note.path == "links.line.queue.scheduler.burst"
     burst["steps"][1][1] = "1500 B"
     assert "larger-than-the-bucket" not in raised(base, **changes)
+
+
+TUNED = ROOT / "examples" / "scenarios" / "home-tuned.toml"
+
+
+def test_coarse_window_scale() -> None:
+    scenario = ef.load(TUNED)
+    assert "coarse-window-scale" not in raised(scenario)
+    unbounded = scenario.unset("groups.clients.tcp.max_window")
+    note = raised(unbounded)["coarse-window-scale"]
+    assert note.path == "stages.tuner"
+    assert "window scale 14" in note.text
+    assert "16.4 kB" in note.text
+    assert 'groups.clients.tcp.max_window = "256 KiB"' in note.text  # what the example sets
+
+
+def test_coarse_window_scale_of_a_rewriter(base: ef.Scenario) -> None:
+    stages = {"stages__cut": {"kind": "rewriter", "window": "30 kB"}, "groups__a__path": ["cut", "line"]}
+    assert raised(base, **stages)["coarse-window-scale"].path == "stages.cut"
+    assert "coarse-window-scale" not in raised(base, **stages, groups__a__tcp={"max_window": "64 kB"})
+    assert "coarse-window-scale" not in raised(base, **stages, groups__a__tcp={"window_scaling": False})
+
+
+@pytest.mark.parametrize(("runs", "words"), [(1, "no interval"), (2, "12.7 standard errors"), (3, "")])
+def test_few_runs(base: ef.Scenario, runs: int, words: str) -> None:
+    short = base.with_settings({"duration": "2 s", "warmup": "1 s"})
+    found = {note.code: note for note, _ in ef.study(short, replications=runs, store=False).notes()}
+    assert ("few-runs" in found) == bool(words)
+    if words:
+        assert words in found["few-runs"].text
+        assert found["few-runs"].path == "sweep.replications"

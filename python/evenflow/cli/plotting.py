@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..show.picture import Picture
     from ..show.pictures import Choice
 
-KINDS = ("line", "interval", "box", "cdf", "scatter", "timeline")
+KINDS = ("line", "interval", "box", "cdf", "ccdf", "scatter", "timeline")
 SUFFIXES = ("pdf", "svg", "png", "csv")
 INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72}
 LEAST_IN, MOST_IN = 1.0, 40.0
@@ -64,6 +64,17 @@ def plot(
     seeds: Annotated[
         str, typer.Option("--seeds", metavar="mean|each", help="Draw the mean with its interval, or each run too.")
     ] = "mean",
+    over: Annotated[
+        str | None, typer.Option("--over", metavar="runs", help="Distribution of one number per run, not of packets.")
+    ] = None,
+    panels: Annotated[
+        str | None,
+        typer.Option(
+            "--panels",
+            metavar="KIND:NAME,…",
+            help="Several panels: cdf, ccdf, box or interval of a metric, time of a series or delay.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -111,6 +122,8 @@ def plot(
         tuple(series or ()),
         kind,
         seeds,
+        over,
+        tuple(panels.split(",")) if panels else (),
     )
     problems += [f"--{text}" for text in choice.problems()]
     if target.is_dir() or not (target.suffix == ".toml" or target.is_file()):
@@ -124,10 +137,15 @@ def plot(
     written = write(picture, out, where, sizes)
     if as_json:
         numbers = picture.frame().to_dicts()
-        print_json({"files": [str(path) for path in written], "kind": picture.kind, "numbers": numbers})
+        said = [note.to_json() for note in picture.notes]
+        print_json({"files": [str(path) for path in written], "kind": picture.kind, "numbers": numbers, "notes": said})
         return
     for path in written:
         say(path)
+    if picture.notes:
+        from ..show import screens
+
+        screens.notes(picture.notes)
 
 
 def _finished(target: Path, choice: Choice, problems: list[str]) -> tuple[Picture, Path]:
@@ -175,6 +193,7 @@ def _from_file(
     swept = by_label or over_points or replications is not None
     if by_label and "sweep" not in scenario.tree:
         problems.append(f"{file} has no [sweep]: --x, --by, --rows and --columns are for studies.")
+    scenario = _with_distributions(scenario, choice, problems)
     if problems:  # nothing runs, so check the metrics too
         problems += _unknown_metrics(scenario, choice)
     _raise(problems)
@@ -189,6 +208,30 @@ def _from_file(
     with Store() as store:
         table = run_study(planned, store=store, jobs=jobs, progress=progress, what=stem(file))
         return pictures.of_table(table, choice), where
+
+
+def _with_distributions(scenario: Scenario, choice: Choice, problems: list[str]) -> Scenario:
+    """The scenario, with the distributions and series recorded that `--metric` and `--panels` need."""
+    from ..run import histograms
+    from ..run.recording import SAMPLES, interval
+    from ..show import pictures
+
+    if not (choice.metric or choice.panels):
+        return scenario
+    known = histograms.names(scenario)
+    wrong: list[str] = []
+    series = []
+    for part in choice.parts():
+        pictures.chosen("metric", [name for name in part.metric if histograms.is_one(name)], known, wrong)
+        of_packets = [name for name in part.series if histograms.is_one(name) and name.endswith(".delay")]
+        if choice.panels:
+            pictures.chosen("series", of_packets, known, wrong)
+            every = f"{interval(scenario.core.duration_s, SAMPLES['queue']):.9g} s"
+            series += [{"of": name, "every": every} for name in part.series if name not in of_packets]
+    problems += [f"--{text}" for text in wrong]
+    ready = histograms.requested(scenario, pictures.needed(choice, known))
+    already = ready.tree.get("record", {}).get("series") or []
+    return ready.set("record.series", [*already, *series]) if series else ready
 
 
 def _unknown_metrics(scenario: Scenario, choice: Choice) -> list[str]:
@@ -206,7 +249,7 @@ def watched(scenario: Scenario, seed: int, choice: Choice) -> tuple[Record, bool
     """A run with series to draw; True if the series were chosen automatically."""
     from ..run.recording import recording
 
-    if choice.metric:
+    if choice.metric or choice.panels:
         return scenario.run(seed), False
     ready, chosen = recording(scenario)
     return ready.run(seed), chosen and not choice.series
@@ -221,7 +264,7 @@ def _each(error: UsageError, known: Sequence[str]) -> list[str]:
 
 
 def _is_option(line: str) -> bool:
-    words = ("metric", "series", "x", "by", "rows", "columns", "kind", "seeds")
+    words = ("metric", "series", "x", "by", "rows", "columns", "kind", "seeds", "over", "panels")
     return line.strip().split(" ")[0].rstrip(":") in words
 
 

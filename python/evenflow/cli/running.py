@@ -205,6 +205,14 @@ def study(
     scenario, pins = load(file, settings)
     wanted = _precision(precision, precision_of, replications)
     planned = Planned.from_scenario(scenario, replications, pins)
+    if metric:
+        from ..run import histograms
+        from ..show import pictures
+
+        needed = pictures.needed_by_metrics(metric, histograms.names(planned.points[0].scenario))
+        if needed:
+            scenario = histograms.requested(scenario, needed)
+            planned = Planned.from_scenario(scenario, replications, pins)
     folder = out or Path("out") / stem(file)
     from ..run.files import prepare
     from ..show import pictures
@@ -237,7 +245,7 @@ def study(
     from ..show.console import time_span
     from ..words import counted
 
-    screens.study(table, pictures.metrics_of(table, choice))
+    screens.study(table, pictures.metrics_of(table, choice, times=True))
     if not quiet:
         screens.notes_of_study(table)
     stored = f", {table.cached} from the cache" if table.cached else ""

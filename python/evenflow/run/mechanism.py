@@ -184,7 +184,11 @@ class Mechanism:
                 raise UsageError(f"{self.kind}.{method}: {error}") from None
 
         call.__name__ = method
+        call.__doc__ = "Arguments, with defaults:\n" + "\n".join(f"    {name}: {text}" for name, text in known.items())
         return call
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._methods})
 
     def __repr__(self) -> str:
         return f"<Mechanism {self.kind}>"
@@ -241,9 +245,10 @@ def kinds() -> list[str]:
 
 
 ALIASES: dict[str, tuple[str, ...]] = {
-    "rtt": ("completion_s_p50", "completion_s_p99", "queue_delay_s_mean"),
-    "latency": ("queue_delay_s_mean", "queue_delay_s_p99"),
-    "delay": ("queue_delay_s_mean", "queue_delay_s_p99"),
+    "rtt": ("rtt_s_p50", "rtt_s_p99", "completion_s_p50", "completion_s_p99"),
+    "latency": ("delay_s_p50", "delay_s_p99", "queue_delay_s_mean", "queue_delay_s_p99"),
+    "delay": ("delay_s_p50", "delay_s_p99", "queue_delay_s_mean", "queue_delay_s_p99"),
+    "queue_delay": ("queue_delay_s_mean", "queue_delay_s_p99"),
     "fct": ("completion_s_p50", "completion_s_p95", "completion_s_p99"),
     "plt": ("completion_s_p50", "completion_s_p95", "completion_s_p99"),
     "cwnd": ("window_packets_mean",),
@@ -279,10 +284,10 @@ def describe(name: str) -> dict[str, Any]:
             made = _profile(profile)
             return {**made, "example": sample(made), "validation": evidence.of(profile["name"])}
     last = name.rpartition(".")[2]
-    last = ALIASES.get(last.casefold(), (last,))[0]
-    for table in schema()["metrics"]:
-        if table["name"].rpartition(".")[2] == last:
-            return {**table, **_alias(name)}
+    for end in ALIASES.get(last.casefold(), (last,)):
+        for table in schema()["metrics"]:
+            if table["name"].rpartition(".")[2] == end:
+                return {**table, **_alias(name)}
     if planned := not_built(name):
         raise UsageError(planned)
     for what, key in (("an observable", "observables"), ("a parameter", "params")):
@@ -295,7 +300,8 @@ def describe(name: str) -> dict[str, Any]:
 def _alias(name: str) -> dict[str, Any]:
     """The metrics that a usual name means; empty for other names."""
     ends = ALIASES.get(name.casefold(), ())
-    found = [next(m["name"] for m in schema()["metrics"] if m["name"].rpartition(".")[2] == end) for end in ends]
+    known = {m["name"].rpartition(".")[2]: m["name"] for m in reversed(schema()["metrics"])}
+    found = [known[end] for end in ends if end in known]
     return {"alias": name, "metrics": found} if found else {}
 
 

@@ -35,6 +35,10 @@ LOCKED_OUT = 0.1
 ENOUGH_PACKETS = 100
 """Packets of each flow, before its rate is judged for lock-out."""
 ENOUGH_ROUND_TRIPS = 200
+COARSE = 0.05
+"""Share of a window that its unit may be without a note."""
+FEWEST_RUNS = 3
+"""Runs of a point with fewer than which an interval is noted."""
 LOST_AT_ALL = 1e-3
 """Loss ratio below which losses do not limit a window."""
 
@@ -111,12 +115,19 @@ def of_study(scenarios: Mapping[int, Scenario], runs: Sequence[Run]) -> list[tup
         for note in of_scenario(scenarios[number], outline):
             if note.code != "no-randomness":
                 add(note, place)
-        for note in _all_alike(members):
+        for note in [*_all_alike(members), *_few_runs(members)]:
             add(note, place)
         for run in members:
             for note in _measured(outline, run.json):
                 add(note, place)
     return [(note, list(points)) for note, points in found.values()]
+
+
+def over_runs(metric: str, count: int, instead: str) -> Note:
+    """The note on a distribution of one number per run; `instead` names a distribution within runs, or is empty."""
+    text = f"This distribution is over {counted(count, 'run')}, one number each; it is not one of packets or users. "
+    remedy = f"Draw {instead}, or write --over runs." if instead else "Write --over runs to confirm."
+    return Note("over-runs", metric, text + remedy)
 
 
 # Known without a run.
@@ -726,6 +737,7 @@ def _measured(outline: Outline, record: Mapping[str, Any]) -> Iterator[Note]:
     yield from _unlimited_queue(outline, record)
     yield from _too_large(outline, record)
     yield from _unscaled_windows(record)
+    yield from _coarse_windows(outline, record)
     yield from _no_session(outline, record)
     for source in outline.sources:
         yield from _window_bound(outline, record, source)
@@ -742,6 +754,37 @@ def _unscaled_windows(record: Mapping[str, Any]) -> Iterator[Note]:
                 "stage on both directions."
             )
             yield Note("windows-left-alone", f"stages.{name}", text)
+
+
+def _coarse_windows(outline: Outline, record: Mapping[str, Any]) -> Iterator[Note]:
+    """Windows set by a stage are rounded to units of the window scale (RFC 7323 section 2.2)."""
+    for name, stage in outline.tree.get("stages", {}).items():
+        measured = (record.get("stages") or {}).get(name) or {}
+        window = measured.get("target_window") if stage["kind"] == "window-tuner" else None
+        if stage["kind"] == "rewriter" and "window" in stage and not is_random(stage["window"]):
+            window = mean_of(stage["window"])
+        sources = [source for group, _ in _crossing(outline, name) for source in outline.by_group[group] if source.tcp]
+        if not window or not sources:
+            continue
+        source = max(sources, key=lambda one: _scale(one))
+        unit = 2 ** _scale(source)
+        if unit > COARSE * window:
+            place = f"{outline.place_of_tcp(source)}.max_window"
+            text = (
+                f"This stage sets windows of {size(window)}, but {source.group} announces window scale "
+                f"{_scale(source)}. Windows are whole units of {size(unit)}, {share(unit / window)} of that. "
+                f'Set {place} = "256 KiB" or the smallest window that the path needs.'
+            )
+            yield Note("coarse-window-scale", f"stages.{name}", text)
+
+
+def _scale(source: Source) -> int:
+    """The window scale that a receiver announces: the least with which its largest window fits into 16 bits."""
+    tcp = source.tcp or {}
+    if tcp.get("window_scaling") is False:
+        return 0
+    largest = _bytes(tcp["max_window"], source.packet - source.ack)
+    return next((scale for scale in range(14) if largest < 2 ** (16 + scale)), 14)
 
 
 def _no_session(outline: Outline, record: Mapping[str, Any]) -> Iterator[Note]:
@@ -931,6 +974,18 @@ def _jostled(outline: Outline, source: Source, bottleneck: Way) -> bool:
         if "jitter" in link or "probability" in (link.get("loss") or {}):
             return True
     return False
+
+
+def _few_runs(runs: Sequence[Run]) -> Iterator[Note]:
+    """An interval of one run does not exist, and one of two is seldom of use."""
+    if len(runs) >= FEWEST_RUNS:
+        return
+    text = (
+        "One run has no interval."
+        if len(runs) == 1
+        else "The interval of two runs reaches 12.7 standard errors to each side."
+    )
+    yield Note("few-runs", "sweep.replications", f"{text} Use at least {FEWEST_RUNS} replications.")
 
 
 def _all_alike(runs: Sequence[Run]) -> Iterator[Note]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UsageError, nearest
+from ..errors import EvenflowError, UsageError, nearest
 from ..scenario import paths
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..scenario.scenario import Scenario
+    from .histograms import Histogram
     from .notes import Note
 
 PROVENANCE = ("engine", "folded", "wall_s", "cpu_s", "record_version")
@@ -182,6 +183,57 @@ class Record:
             }
         )
 
+    def with_histograms(self, *names: str) -> Record:
+        """The record with these distributions. The run is repeated with the same seed if they are missing.
+
+        Raises:
+            ScenarioError: the scenario has no such distribution.
+            UsageError: they were not recorded, and the scenario is unknown.
+        """
+        from . import histograms
+
+        missing = [name for name in names if name not in (self.json.get("histograms") or {})]
+        if not missing:
+            return self
+        if self.scenario is None:
+            raise histograms.not_recorded(missing[0], self.json)
+        again = histograms.requested(self.scenario, missing).run(int(self.json["seed"]))
+        require_same(self, again)
+        return again
+
+    def delays(self, of: str) -> Histogram:
+        """Delays of packets as arrays of shape (k,), in s: `low_s`, `high_s` and `count` of each bin.
+
+        Args:
+            of: "groups.call" (one-way delay), "groups.call.rtt" (TCP), "links.line" or "links.line.classes.voice"
+                (queueing delay). If it was not recorded, the run is repeated with the same seed.
+
+        Raises:
+            ScenarioError: the scenario has no such distribution.
+            UsageError: it was not recorded, and the scenario is unknown.
+        """
+        from . import histograms
+
+        name = histograms.full_name(of)
+        found = histograms.of_record(self.with_histograms(name).json, name)
+        return histograms.Histogram.merged(found)
+
+    def packet_delays(self, of: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """When each data packet arrived, and its delay: times and delays in s, both of shape (n,).
+
+        The run is repeated with the same seed, and its packets are traced.
+
+        Args:
+            of: "groups.call" (one-way delay), "links.line" or "links.line.classes.voice" (queueing delay).
+
+        Raises:
+            UsageError: no such packets; a link whose rate or delay varies; or the scenario is unknown.
+            EvenflowError: more packets than a trace holds.
+        """
+        from . import packets
+
+        return packets.delays(self, of)
+
     @property
     def is_traced(self) -> bool:
         """Whether `[record] trace` followed packets."""
@@ -224,15 +276,18 @@ class Record:
         *metric: str,
         series: str | Sequence[str] = (),
         kind: str | None = None,
+        panels: str | Sequence[str] = (),
         width: float | None = None,
         height: float | None = None,
     ) -> Figure:
         """The run as a figure: its series over time, or, where metrics are named, these (docs/figures.md).
 
         Args:
-            metric: dotted names, with `*`, or their last segments: "users_throughput_bps".
+            metric: dotted names, with `*`, or their last segments: "users_throughput_bps". For a distribution over
+                packets ("groups.call.delay") that was not recorded the run is repeated with the same seed.
             series: names of recorded series, likewise: "window"; default: all of them.
-            kind: "timeline", "cdf", "box" or "interval"; default: what suits.
+            kind: "timeline", "cdf", "ccdf", "box" or "interval"; default: what suits.
+            panels: instead, several panels as KIND:NAME: "cdf:groups.call.delay", "time:links.line.queue.delay".
             width, height: inches, kept exactly; default: 6.4 inches, and the height that suits.
 
         Raises:
@@ -240,7 +295,7 @@ class Record:
         """
         from ..show import methods
 
-        return methods.plot_record(self, metric, series, kind, width, height)
+        return methods.plot_record(self, metric, series, kind, panels, width, height)
 
     def view(self, path: str | Path = "view.html", *, again: bool = True) -> Path:
         """Write the run as a page that opens offline: all series over one time axis (docs/figures.md).
@@ -275,7 +330,13 @@ class Record:
         return dict(self._series)
 
     def _repr_html_(self) -> str:
-        from ..words import html_table, rate, share
+        from ..words import html_table, rate, share, time_span
+
+        def delay(of: Mapping[str, Any]) -> str:
+            found = [
+                f"{p} {time_span(of[f'delay_s_{p}'])}" for p in ("p50", "p99") if of.get(f"delay_s_{p}") is not None
+            ]
+            return ", ".join(found) or "–"
 
         rows = [
             [
@@ -284,7 +345,7 @@ class Record:
                 rate(g.get("throughput_bps")),
                 rate(g.get("goodput_bps")),
                 share(g.get("loss_ratio")),
-                "–",
+                delay(g),
             ]
             for name, g in self.json.get("groups", {}).items()
         ]
@@ -293,7 +354,7 @@ class Record:
             for name, link in self.json.get("links", {}).items()
         ]
         title = (self.scenario.title if self.scenario is not None else "") or "A run"
-        headings = ("", "users", "throughput each", "goodput each", "lost", "mean wait")
+        headings = ("", "users", "throughput per user", "goodput per user", "lost", "delay")
         notes = " ".join(f"{note.code}: {note.text}" for note in self.notes)
         return html_table(
             f"{title} · seed {self.json.get('seed')} · record {self.record_hash[:12]}", headings, rows, notes
@@ -303,11 +364,33 @@ class Record:
     def _waited(link: Mapping[str, Any]) -> str:
         from ..words import share, time_span
 
-        return f"{time_span(link.get('queue_delay_s_mean'))}, busy {share(link.get('utilisation'))}"
+        return f"mean {time_span(link.get('queue_delay_s_mean'))}, utilisation {share(link.get('utilisation'))}"
 
     def __repr__(self) -> str:
         scenario = str(self.json.get("scenario_hash", ""))[:12]
         return f"<Record seed {self.json.get('seed')} of {scenario}: {self.record_hash[:12]}>"
+
+
+def require_same(record: Record, again: Record) -> None:
+    """Check that a run that was repeated to record more of it is the same run.
+
+    Raises:
+        EvenflowError: it is not, a defect.
+    """
+    apart = {*PROVENANCE, "scenario_hash", "record_hash", "events", "histograms"}
+    first = {name: value for name, value in record.json.items() if name not in apart}
+    if not _within(first, again.json):
+        raise EvenflowError(
+            f"Seed {record.json['seed']} did not give the same run when more of it was recorded. This is a defect; "
+            "please report it."
+        )
+
+
+def _within(first: Any, second: Any) -> bool:
+    """Whether a tree has every value of another; it may have more."""
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        return all(name in second and _within(value, second[name]) for name, value in first.items())
+    return bool(first == second)
 
 
 def engine_of(tree: Mapping[str, Any]) -> str:

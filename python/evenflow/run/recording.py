@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import EvenflowError, Interrupted, ScenarioError
-from .record import PROVENANCE
+from .record import require_same
 
 if TYPE_CHECKING:
     from ..scenario.scenario import Scenario
@@ -108,11 +108,7 @@ def _repeated(record: Record, viewers: Sequence[tuple[str, int]], *, series: boo
     if series and not found:
         found = [watched.run(seed)]
     for other in found:
-        if _measured(other) != _measured(record):
-            raise EvenflowError(
-                f"Seed {seed} did not give the same run when more of it was recorded. This is a defect; please report "
-                "it."
-            )
+        require_same(record, other)
     return found, [_too_many(len(left_out), len(viewers))] if left_out else []
 
 
@@ -159,12 +155,6 @@ def _too_many(users: int, of: int) -> str:
     whose = "the users who watch" if users == of else f"{users} of the {of} users who watch"
     lost = "their ON and OFF, rates and buffers are not shown"
     return f"The packets of {whose} are too many to be followed, so that {lost}."
-
-
-def _measured(record: Record) -> dict[str, Any]:
-    """A record without what depends on what is recorded beside it."""
-    apart = {*PROVENANCE, "scenario_hash", "record_hash", "events", "histograms"}
-    return {name: value for name, value in record.json.items() if name not in apart}
 
 
 def viewers_of(record: Record) -> list[tuple[str, int]]:

@@ -14,11 +14,11 @@ from .. import stats
 from ..errors import EvenflowError, ScenarioError, UsageError
 from ..scenario.scenario import HELD, STORED, Scenario, available_memory, gib, require_memory
 from ..scenario.sweep import Label, Labels, Point, expand
-from ..words import counted
+from ..words import counted, html_table
 from .engine import checked_seed
 from .progress import Progress, progress_bar
 from .record import flatten
-from .table import BrokenRun, BrokenRuns, Curve, Origin, Run, RunView, Table, number
+from .table import MOST_ROWS, BrokenRun, BrokenRuns, Curve, Origin, Run, RunView, Table, number
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -136,6 +136,14 @@ class Study:
     def runs(self) -> int:
         """How many runs it has."""
         return len(self.points) * len(self.seeds)
+
+    def _repr_html_(self) -> str:
+        labels = list(dict.fromkeys(name for point in self.points for name in point.labels)) or [""]
+        rows = [[str(point.labels.get(name, "–")) for name in labels] for point in self.points[:MOST_ROWS]]
+        if len(self.points) > MOST_ROWS:
+            rows.append(["…", *[""] * (len(labels) - 1)])
+        points, seeds = counted(len(self.points), "point"), counted(len(self.seeds), "seed")
+        return html_table(f"Study · {points} with {seeds} · {counted(self.runs, 'run')}", labels, rows)
 
     def run(self, **options: Any) -> Table:
         """`run_study(self, …)`."""

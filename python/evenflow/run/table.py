@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import stats
 from ..errors import EvenflowError
+from ..scenario import paths
 from ..scenario.scenario import Scenario
 from ..scenario.sweep import Label, Labels, nearest_label
 from ..words import counted
@@ -195,17 +196,22 @@ class Table:
     def _repr_html_(self) -> str:
         from ..words import html_table
 
-        names = [n for n in self.metric_names() if n.startswith("groups.") and n.endswith(".throughput_bps")]
+        rates = [n for n in self.metric_names() if n.startswith("groups.") and n.endswith(".throughput_bps")]
+        factors = dict.fromkeys(rates, 1e-6) | dict.fromkeys(self.group_times(), 1e3)
+        names = list(factors)
         labels = list(dict.fromkeys(label for point in self.points() for label in point))
         rows = []
         for index, (point, found) in enumerate(self.summaries(names)):
             if index == MOST_ROWS:
                 rows.append(["…", *[""] * (len(labels) + len(names) - 1)])
                 break
-            cells = [f"{found[n].mean / 1e6:.4g} ± {found[n].half_width / 1e6:.2g}" for n in names if n in found]
+            cells = [
+                f"{found[n].mean * by:.4g} ± {found[n].half_width * by:.2g}" for n, by in factors.items() if n in found
+            ]
             rows.append([*(str(point.get(label, "–")) for label in labels), *cells] or ["–"])
-        headings = [*labels, *(f"{n.removeprefix('groups.').removesuffix('.throughput_bps')} (Mbit/s)" for n in names)]
-        caption = f"{len(self.runs)} runs at {len(self.points())} points: throughput, mean ± half the 95 % interval"
+        headings = [*labels, *(f"{n.removeprefix('groups.').removesuffix('.throughput_bps')} (Mbit/s)" for n in rates)]
+        headings += [f"{n.removeprefix('groups.').replace('_s_', ' ')} (ms)" for n in names[len(rates) :]]
+        caption = f"{len(self.runs)} runs at {len(self.points())} points: mean ± half the 95 % interval"
         notes = " ".join(f"{note.code}: {note.text}" for note, _ in self.notes())
         return html_table(caption, headings, rows, notes)
 
@@ -334,6 +340,19 @@ class Table:
     def _metric_names(self) -> dict[str, None]:
         return dict.fromkeys(name for run in self.runs for name, _ in flatten(run.json))
 
+    def group_times(self) -> list[str]:
+        """Median and 99th percentile of the transfers of each group, else of its round trips, else of its packets."""
+        defined = {name for run in self.runs for name, value in flatten(run.json) if value is not None}
+        found: list[str] = []
+        for group in dict.fromkeys(group for run in self.runs for group in run.json.get("groups", {})):
+            at = paths.render(("groups", group))
+            for field in ("transfers.completion_s", "rtt_s", "delay_s"):
+                both = [f"{at}.{field}_{p}" for p in ("p50", "p99")]
+                if defined.issuperset(both):
+                    found += both
+                    break
+        return found
+
     def summary(self, metrics: Sequence[str] | None = None, *, level: float = stats.LEVEL) -> pl.DataFrame:
         """Mean and Student-t interval of every point and metric.
 
@@ -385,6 +404,8 @@ class Table:
         series: str | Sequence[str] = (),
         kind: str | None = None,
         seeds: str = "mean",
+        over: str | None = None,
+        panels: str | Sequence[str] = (),
         width: float | None = None,
         height: float | None = None,
     ) -> Figure:
@@ -392,13 +413,17 @@ class Table:
 
         Args:
             metric: dotted names, with `*`, or their last segments ("utilisation"); default: each group's throughput,
-                utilisation and delay of the link that queues.
+                utilisation and delay of the link that queues. A recorded distribution over packets, such as
+                "groups.call.delay", is drawn as "cdf", "ccdf" or "box".
             x: the label along the axis; with `kind="scatter"` a metric; default: the one with most numbers.
             by: labels that make the lines; default: all others.
             rows, columns: labels that make rows and columns of panels.
             series: recorded series instead of metrics, over time.
-            kind: "line", "interval", "box", "cdf", "scatter" or "timeline"; default: what suits.
+            kind: "line", "interval", "box", "cdf", "ccdf", "scatter" or "timeline"; default: what suits.
             seeds: "mean", or "each" to show every run as well.
+            over: "runs" for a distribution of one number per run; default: of packets or users where there are any.
+            panels: instead of metrics, several panels as KIND:NAME, such as "cdf:groups.call.delay" or
+                "time:links.line.queue.delay" (of the first run of each point).
             width, height: inches, kept exactly; default: 6.4 inches, and the height that suits.
 
         Raises:
@@ -407,7 +432,7 @@ class Table:
         """
         from ..show import methods
 
-        return methods.plot_table(self, metric, x, by, rows, columns, series, kind, seeds, width, height)
+        return methods.plot_table(self, metric, x, by, rows, columns, series, kind, seeds, over, panels, width, height)
 
     def to_json(self) -> dict[str, Any]:
         """The document of `study --json`."""

@@ -162,13 +162,14 @@ def _titles(ax: Axes, panel: Panel, picture: Picture, *, first: bool, last: bool
     it."""
     x, y = panel.x.title, panel.y.title
     if panel.link and panel.link not in x + y and (not picture.own_legends or len(panel.lines) == 1):
-        if picture.kind == "cdf":
+        if (panel.kind or picture.kind) in ("cdf", "ccdf"):
             x = x.replace(panel.x.words, f"{panel.x.words} of {panel.link}", 1)
         else:
-            y = y.replace(panel.y.words, f"{panel.y.words} of {panel.link}", 1)
+            what, comma, over = panel.y.words.partition(", ")
+            y = y.replace(panel.y.words, f"{what} of {panel.link}{comma}{over}", 1)
     if (panel.kind or picture.kind) == "interval" and panel.categories:
         x, y = y, x
-    if picture.kind == "timeline" and picture.warmup_s > 0 and picture.columns < 3:
+    if (panel.kind or picture.kind) == "timeline" and picture.warmup_s > 0 and picture.columns < 3:
         x = f"{x}, warm-up shaded"
     share = picture.faceted
     ax.set_xlabel(plots.plain(x) if last or not (share or picture.kind == "timeline") else "")
@@ -373,7 +374,7 @@ def _dots(ax: Axes, panel: Panel, picture: Picture) -> None:
 
 def _boxes(ax: Axes, panel: Panel, picture: Picture) -> None:
     """Boxes over runs: median, quartiles, and whiskers to the farthest run within 1.5 times the box; the mean beside it
-    with its interval."""
+    with its interval. Over packets the whiskers are the 5th and 95th percentile."""
     import numpy as np
 
     count = max(1, len(panel.lines))
@@ -396,6 +397,8 @@ def _boxes(ax: Axes, panel: Panel, picture: Picture) -> None:
             whiskerprops={"color": colour, "linestyle": _dash(line)},
             capprops={"color": colour},
             flierprops={"marker": ".", "markersize": 3, "markerfacecolor": colour, "markeredgecolor": colour},
+            whis=(5, 95) if line.binned else 1.5,
+            showfliers=not line.binned,
         )
         beside = at + 0.28 * width
         ax.plot(beside, line.y, linestyle="", label=_label(line), gid=plots.mean_id(ax), **_options(line))
@@ -413,16 +416,18 @@ def _rgb(colour: str) -> tuple[float, float, float]:
 
 
 def _cdf(ax: Axes, panel: Panel, picture: Picture) -> None:
-    """Distribution functions as steps, with their bands."""
+    """Distribution functions with their bands: steps, or straight lines between the edges of bins."""
     distinct = _distinct(panel)
     for line in panel.lines:
         colour = _options(line)["color"]
+        step: Any = None if line.binned else "post"
+        how: dict[str, Any] = {} if line.binned else {"drawstyle": "steps-post"}
         for x, y in line.each:
-            ax.step(x, y, where="post", color=colour, linewidth=0.6, alpha=0.5)
-        options = {"color": colour, **({} if distinct else _sparse(line))}
-        ax.step(line.x, line.y, _dash(line), where="post", label=_label(line), gid=plots.mean_id(ax), **options)
+            ax.plot(x, y, color=colour, linewidth=0.6, alpha=0.5, **how)
+        options = {"color": colour, **({} if distinct else _sparse(line)), **how}
+        ax.plot(line.x, line.y, _dash(line), label=_label(line), gid=plots.mean_id(ax), **options)
         if len(line.x):
-            ax.fill_between(line.x, line.lo, line.hi, step="post", color=colour, alpha=SHADE, linewidth=0)
+            ax.fill_between(line.x, line.lo, line.hi, step=step, color=colour, alpha=SHADE, linewidth=0)
     ax.set_ylim(0, 102)
 
 
@@ -603,6 +608,7 @@ _PAINTERS = {
     "interval": _dots,
     "box": _boxes,
     "cdf": _cdf,
+    "ccdf": _cdf,
     "scatter": _scatter,
     "path": _scatter,
     "timeline": _over_time,

@@ -33,10 +33,16 @@ def plot_scenario(scenario: Scenario, seed: int, series: Names, width: float | N
 
 
 def plot_record(
-    record: Record, metric: Sequence[str], series: Names, kind: str | None, width: float | None, height: float | None
+    record: Record,
+    metric: Sequence[str],
+    series: Names,
+    kind: str | None,
+    panels: Names,
+    width: float | None,
+    height: float | None,
 ) -> Figure:
     """Draw a run."""
-    choice = pictures.Choice(metric=tuple(metric), series=several(series), kind=kind)
+    choice = pictures.Choice(metric=tuple(metric), series=several(series), kind=kind, panels=several(panels))
     return draw(pictures.of_record(record, choice), width, height)
 
 
@@ -50,12 +56,16 @@ def plot_table(
     series: Names,
     kind: str | None,
     seeds: str,
+    over: str | None,
+    panels: Names,
     width: float | None,
     height: float | None,
 ) -> Figure:
     """Draw a study."""
     lines = None if by is None else several(by)
-    choice = pictures.Choice(tuple(metric), x, lines, rows, columns, several(series), kind, seeds)
+    choice = pictures.Choice(
+        tuple(metric), x, lines, rows, columns, several(series), kind, seeds, over, several(panels)
+    )
     return draw(pictures.of_table(table, choice), width, height)
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _STATISTICS = {
     "mean": "mean",
     "sd": "standard deviation",
+    "p5": "5th percentile",
     "p50": "median",
     "p95": "95th percentile",
     "p99": "99th percentile",
@@ -48,10 +49,12 @@ METRICS = {
     "flows_dead": "connections given up",
     "utilisation": "utilisation",
     "queue_packets_mean": "mean queue length",
+    **{f"queue_delay_s_{p}": f"{words} of queueing delay" for p, words in _STATISTICS.items()},
     "queue_delay_s_mean": "mean queueing delay",
-    "queue_delay_s_sd": "standard deviation of queueing delay",
-    "queue_delay_s_p99": "99th percentile of queueing delay",
     "queue_delay_s_max": "maximum queueing delay",
+    **{f"delay_s_{p}": f"{words} of one-way delay" for p, words in _STATISTICS.items()},
+    **{f"users_delay_s_{p}": f"{words} of one-way delay" for p, words in _STATISTICS.items()},
+    **{f"rtt_s_{p}": f"{words} of round-trip time" for p, words in _STATISTICS.items()},
     **{f"completion_s_{p}": f"{words} of completion time" for p, words in _STATISTICS.items()},
     **{f"first_byte_s_{p}": f"{words} of time to first byte" for p, words in _STATISTICS.items()},
     "users": "users",
@@ -127,6 +130,12 @@ PATHS = {
     "start": "start",
 }
 """Last segment of a swept path -> its name."""
+
+_DISTRIBUTIONS = {
+    "": {"delay": "one-way delay", "rtt": "round-trip time"},
+    "queue": {"delay": "queueing delay"},
+}
+"""Last two segments of a distribution over packets -> its name."""
 
 UNITS: dict[str, tuple[str, float]] = {
     **{f"{p}bit/s": ("bit/s", f) for p, f in (("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12))},
@@ -264,6 +273,9 @@ def metric(name: str) -> Named:
         owner, rest = f"{owner}, class {rest[at + 1]}", rest[at + 2 :]
     if indices:
         owner = f"{owner} {', '.join(indices)}"
+    words = _DISTRIBUTIONS.get(rest[-2] if len(rest) > 1 else "", {}).get(rest[-1])
+    if words and room in ("groups", "links"):
+        return Named(Quantity(words, "s", "s"), owner, room)
     if len(rest) > 1 and rest[-2] in ("drops", "marks"):
         base = _measured(rest[-2])
         return Named(Quantity(f"{base.words} ({_spaced(rest[-1])})", base.unit, base.shown), owner, room)

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from ..run.notes import Note
+
     Floats: TypeAlias = NDArray[np.float64]
 
 
@@ -93,6 +95,8 @@ class Line:
     """What was published at these places, NaN where nothing."""
     accepted: tuple[Floats, Floats] | None = None
     """The ranges that are accepted there."""
+    binned: bool = False
+    """From histograms: a distribution has straight lines between edges of bins, boxes have whiskers at 5 and 95 %."""
 
 
 @dataclass
@@ -138,6 +142,8 @@ class Picture:
     """Panels show the same quantities at different labels, so that their axes are shared."""
     size: tuple[float, float] | None = None
     """Inches, where it has a size of its own."""
+    notes: list[Note] = field(default_factory=list)
+    """What a reader of the figure may miss."""
 
     def relabelled(self, title: str | None, factor: float | None) -> Picture:
         """The same with a title and a factor of one's own on the axis of y."""

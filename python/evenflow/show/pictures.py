@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import stats
 from ..errors import UsageError, nearest
+from ..run import histograms, notes
+from ..run.histograms import Histogram
 from ..run.mechanism import ALIASES
+from ..run.recording import interval
 from ..run.table import _keyword, _lists
 from ..scenario import paths as paths_
 from . import names, plots
 from .names import Named, Quantity
-from .picture import Line, Panel, Picture, scaled
+from .picture import Line, Panel, Picture, Scale, scaled
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +34,13 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = NDArray[np.float64]
 
-KINDS = ("line", "interval", "box", "cdf", "scatter", "timeline")
+KINDS = ("line", "interval", "box", "cdf", "ccdf", "scatter", "timeline")
+DISTRIBUTIONS = ("cdf", "ccdf")
+TIME = "time"
+PANELS = ("cdf", "ccdf", "box", "interval")
+"""Kinds of the panels of a figure of several; also `TIME`."""
+INTERVALS = 200
+"""Intervals of a run in which delays of packets are drawn over time."""
 SEEDS = ("mean", "each")
 MANY = 8
 """Flows or copies of one owner that are drawn each for itself; of more, the mean and the range are drawn."""
@@ -42,6 +51,8 @@ BLACK = len(plots.COLOURS) - 1
 MOST_LINES = 7
 """Lines in a panel before a swept label makes columns of panels by itself."""
 MOST_PANELS = 36
+QUANTILES = 400
+"""Quantiles of a run that stand for its packets in a box."""
 TIMES = 400
 """Instants to which series are brought that were not looked at at the same times."""
 
@@ -58,6 +69,8 @@ class Choice:
         series: names of recorded series, with `*`, or their last segments ("window").
         kind: one of `KINDS`.
         seeds: "mean" over runs, or "each" run as well.
+        over: "runs": of one number per run; None: of packets, users or time where there are distributions of them.
+        panels: several figures in one, each as KIND:NAME: "cdf:groups.call.delay", "time:links.line.queue.delay".
     """
 
     metric: tuple[str, ...] = ()
@@ -68,6 +81,17 @@ class Choice:
     series: tuple[str, ...] = ()
     kind: str | None = None
     seeds: str = "mean"
+    over: str | None = None
+    panels: tuple[str, ...] = ()
+
+    def parts(self) -> list[Choice]:
+        """What each panel shows; the choice itself without panels."""
+        found = []
+        for text in self.panels:
+            kind, _, name = text.partition(":")
+            whole = replace(self, panels=(), kind="timeline" if kind == TIME else kind)
+            found.append(replace(whole, series=(name,)) if kind == TIME else replace(whole, metric=(name,)))
+        return found or [self]
 
     def problems(self) -> list[str]:
         """What is wrong with it whatever is drawn."""
@@ -76,13 +100,29 @@ class Choice:
             found.append(f"kind “{self.kind}”: {_did_you_mean(self.kind, KINDS)}")
         if self.seeds not in SEEDS:
             found.append(f"seeds “{self.seeds}”: {_did_you_mean(self.seeds, SEEDS)}")
+        if self.over not in (None, "runs"):
+            found.append(f"over “{self.over}”: write over = “runs”, or leave it out.")
         if self.series and self.metric:
             found.append("series and metric: a figure shows the one or the other.")
-        if self.series and self.kind not in (None, "timeline", "cdf"):
-            found.append(f"series are drawn over time or as cdf, not as {self.kind}.")
+        if self.series and self.kind not in (None, "timeline", *DISTRIBUTIONS):
+            found.append(f"series are drawn over time, as cdf or as ccdf, not as {self.kind}.")
         if self.kind == "timeline" and self.metric:
             found.append("metrics are of the whole window; a timeline shows series.")
+        for text in self.panels:
+            kind, _, name = text.partition(":")
+            if kind not in (*PANELS, TIME) or not name:
+                hint = "" if kind in (*PANELS, TIME) else f" {_did_you_mean(kind, (*PANELS, TIME))}"
+                found.append(f"panels “{text}”: write KIND:NAME, such as cdf:groups.call.delay.{hint}")
+        others = [name for name in ("metric", "series", "kind", "rows", "columns", "x") if getattr(self, name)]
+        if self.panels and others:
+            found.append(f"panels: remove {', '.join(others)}; each panel names its kind and metric.")
         return found
+
+    def distributions(self, known: Sequence[str]) -> list[str]:
+        """The distributions over packets that `metric` names, of these. Without a kind only full names count."""
+        if self.over == "runs" or self.kind not in (*DISTRIBUTIONS, "box", None) or (self.x and not self.kind):
+            return []
+        return [name for pattern in self.metric if self.kind or "." in pattern for name in matching(pattern, known)]
 
 
 # --- Names that people type ----------------------------------------------------------------------------------------
@@ -153,6 +193,68 @@ def _raise(problems: Sequence[str]) -> None:
         raise UsageError(count + "\n  ".join(problems))
 
 
+# --- Several panels, and packets over time ---------------------------------------------------------------------------
+
+
+def _panels(found: Sequence[Picture]) -> Picture:
+    """Several figures as panels of one, with letters."""
+    panels = [
+        replace(panel, kind=panel.kind or picture.kind, title=panel.title or panel.row)
+        for picture in found
+        for panel in picture.panels
+    ]
+    for letter, panel in zip("abcdefghijklmnopqrstuvwxyz", panels, strict=False):
+        panel.title = f"{letter}   {panel.title}".rstrip()
+    notes = [note for picture in found for note in picture.notes]
+    title = next((picture.legend_title for picture in found if picture.legend_title), "")
+    warmup = max(picture.warmup_s for picture in found)
+    return Picture("panels", panels, min(2, len(panels)), title, warmup_s=warmup, notes=notes)
+
+
+def _over_time(choice: Choice, recorded: Sequence[str]) -> bool:
+    """Whether a choice names one delay of packets that no series has: it is read from a trace."""
+    if len(choice.series) != 1 or choice.kind not in (None, "timeline"):
+        return False
+    [name] = choice.series
+    return histograms.is_one(name) and name.endswith(".delay") and name not in recorded
+
+
+def _packets_over_time(table: Table, labels: Sequence[str], choice: Choice) -> Picture:
+    """Delays of packets over time, of the first run of each point: median, and from 5 to 95 % of an interval."""
+    import numpy as np
+
+    problems = choice.problems()
+    asked = _asked_labels(choice, labels, problems, x_is_metric=False)
+    _raise(problems)
+    by, cells, _ = _combinations(table, labels, asked, 1, "several points would be mixed in a line")
+    if len(cells) > 1:
+        raise UsageError("delays of packets are drawn over time in one panel: use by, and at most seven points.")
+    [name] = choice.series
+    points = _runs_by_point(table)
+    settings = list(dict.fromkeys(_key(point, by) for point, _ in points))
+    named = names.metric(name)
+    start, end = (float(t) for t in points[0][1][0].json["window_s"])
+    edges = np.arange(0.0, end, interval(end, INTERVALS))
+    found = []
+    for point, runs in points:
+        times, delays = runs[0].record.packet_delays(name)
+        at = np.searchsorted(edges, times, side="right") - 1
+        there = np.unique(at)
+        shares = np.array([np.quantile(delays[at == i], (0.5, 0.05, 0.95)) for i in there]).reshape(-1, 3)
+        found.append((_key(point, by), edges[there], shares))
+    quantity = named.quantity.fitted([float(shares[:, 0].max()) for _, _, shares in found if len(shares)])
+    lines = []
+    for key, times, shares in found:
+        middle, lo, hi = (shares * quantity.factor).T
+        setting = settings.index(key)
+        words = _in_words(key, by) if len(settings) > 1 else ""
+        n = np.ones(len(times), dtype=np.int64)
+        lines.append(Line(words, times, middle, lo, hi, n, setting, setting, words))
+    axis = replace(quantity, words=f"{quantity.words}, p50 and p5–p95")
+    panel = Panel(Quantity("time", "s", "s"), axis, lines, link=named.owner)
+    return Picture("timeline", [panel], 1, ", ".join(names.path(n) for n in by), warmup_s=start)
+
+
 # --- Records -------------------------------------------------------------------------------------------------------
 
 
@@ -168,11 +270,18 @@ def of_record(record: Record, choice: Choice | None = None, *, telling: bool = F
     """
     choice = choice or Choice()
     problems = choice.problems()
+    if choice.panels:
+        _raise(problems)
+        return _panels([of_record(record, part) for part in choice.parts()])
+    if _over_time(choice, drawable(record)):
+        return _packets_over_time(_alone(record), [], choice)
     for option in ("x", "by", "rows", "columns"):
         if getattr(choice, option) and choice.kind != "scatter":
             problems.append(f"{option}: one run has no swept labels; it is for studies.")
     if choice.metric:
         _raise(problems)
+        if record.scenario is not None and (wanted := choice.distributions(histograms.names(record.scenario))):
+            record = record.with_histograms(*wanted)
         return of_table(_alone(record), choice)
     recorded = drawable(record)
     if not recorded and not choice.series and choice.kind in (None, "interval", "box"):
@@ -184,7 +293,7 @@ def of_record(record: Record, choice: Choice | None = None, *, telling: bool = F
     _raise(problems)
     if telling:
         wanted = _telling(record, wanted) or wanted
-    if choice.kind == "cdf":
+    if choice.kind in DISTRIBUTIONS:
         return _cdf_of_series(_alone(record), wanted, [], choice)
     by_quantity: dict[str, list[str]] = {}
     for name in wanted:
@@ -364,13 +473,17 @@ def of_table(table: Table, choice: Choice | None = None) -> Picture:
     """
     choice = choice or Choice()
     problems = choice.problems()
+    if choice.panels:
+        _raise(problems)
+        return _panels([of_table(table, part) for part in choice.parts()])
     labels = list(dict.fromkeys(name for point in table.points() for name in point))
     if choice.kind == "timeline" or choice.series:
         return _of_series(table, labels, choice, problems)
     kind = choice.kind
     known = table.metric_names()
-    lists = _list_names(table) if kind in (None, "cdf", "box") and choice.metric else []
-    metrics = chosen("metric", choice.metric, [*known, *lists], problems) if choice.metric else chief(table)
+    lists = _list_names(table) if kind in (None, *DISTRIBUTIONS, "box") and choice.metric else []
+    of_packets = choice.distributions(_recorded(table))
+    metrics = _metrics(choice, [*known, *lists], of_packets, problems) if choice.metric else chief(table)
     x_metrics: list[str] = []
     if kind == "scatter":
         if choice.x is None:
@@ -379,23 +492,58 @@ def of_table(table: Table, choice: Choice | None = None) -> Picture:
             x_metrics = chosen("x", (choice.x,), known, problems)
     asked = _asked_labels(choice, labels, problems, x_is_metric=kind == "scatter")
     _raise(problems)
-    if kind is None and any(name in lists for name in metrics):
+    if kind is None and any(name in lists or name in of_packets for name in metrics):
         kind = "cdf"
     if kind == "scatter":
         return _scatter(table, labels, x_metrics, metrics, asked, choice)
-    if kind == "cdf":
-        return _cdf(table, labels, metrics, asked, choice)
+    if kind in DISTRIBUTIONS:
+        return _cdf(table, labels, metrics, asked, replace(choice, kind=kind))
     return _over(table, labels, metrics, asked, choice, kind)
 
 
-def metrics_of(table: Table, choice: Choice) -> list[str]:
-    """The metrics that a choice names; without names those that tell most.
+def _recorded(table: Table) -> list[str]:
+    """The distributions over packets that runs of a table recorded."""
+    return list(dict.fromkeys(name for run in table.runs for name in histograms.recorded(run.json)))
+
+
+def _metrics(choice: Choice, known: Sequence[str], of_packets: Sequence[str], problems: list[str]) -> list[str]:
+    """What `metric` names: distributions over packets before numbers and lists of a run."""
+    numbers = []
+    for pattern in choice.metric:
+        if choice.over is None and histograms.is_one(pattern) and pattern not in of_packets:
+            problems.append(
+                f'metric “{pattern}” was not recorded. Add record.histograms = ["{pattern}"] to the scenario and run '
+                "it again."
+            )
+        elif not matching(pattern, of_packets):
+            numbers.append(pattern)
+    numbers += [metric for name in of_packets for metric in histograms.metrics_behind(name) if "users_" in metric]
+    packets = [name for name in of_packets if not name.endswith(histograms.USERS)]
+    return [*packets, *chosen("metric", numbers, known, problems)]
+
+
+def needed(choice: Choice, known: Sequence[str]) -> list[str]:
+    """The distributions, of those `known`, that a run must record to draw a choice."""
+    return [
+        name for part in choice.parts() for name in (*part.distributions(known), *needed_by_metrics(part.metric, known))
+    ]
+
+
+def needed_by_metrics(metric: Sequence[str], known: Sequence[str]) -> list[str]:
+    """The distributions without which a record does not have these metrics."""
+    behind = {name: of for of in known for name in histograms.metrics_behind(of)}
+    rare = [pattern for pattern in metric if "classes." in pattern or "users_delay_s" in pattern]
+    return [behind[name] for pattern in rare for name in matching(pattern, behind)]
+
+
+def metrics_of(table: Table, choice: Choice, *, times: bool = False) -> list[str]:
+    """The metrics that a choice names; without names those that tell most, and for tables `times` of each group.
 
     Raises:
         UsageError: unknown names, every one of them.
     """
     if not choice.metric:
-        return chief(table)
+        return [*chief(table), *(table.group_times() if times else [])]
     problems: list[str] = []
     found = chosen("metric", choice.metric, table.metric_names(), problems)
     _raise(problems)
@@ -430,7 +578,7 @@ def _list_names(table: Table) -> list[str]:
     found: dict[str, None] = {}
     for run in table.runs[:1] + table.runs[-1:]:
         found.update(dict.fromkeys(_lists(run.json)))
-    return [name for name in found if name not in ("window_s", "event_reasons")]
+    return [name for name in found if name not in ("window_s", "event_reasons") and not name.startswith("histograms.")]
 
 
 @dataclass
@@ -579,7 +727,12 @@ def _single(run: Run, metric: str) -> list[float]:
     return [_number(run, metric)]
 
 
-def _list(run: Run, metric: str) -> list[float]:
+def _list(run: Run, metric: str) -> Sequence[float]:
+    """The entries of a list, a single number, or quantiles that stand for the packets of a histogram."""
+    if metric in (run.json.get("histograms") or {}):
+        packets = Histogram.merged(histograms.of_record(run.json, metric))
+        each: Sequence[float] = packets.quantile([(i + 0.5) / QUANTILES for i in range(QUANTILES)])
+        return each
     found: Any = run.json
     for part in paths_.parse(metric):
         found = found.get(part) if isinstance(found, Mapping) else None
@@ -645,15 +798,18 @@ def _over(
                     continue
                 at = places[point[x]] if x and x in point else 0.0
                 for owner, (metric, _) in enumerate(members):
-                    values_of = _list if kind == "box" else _single
+                    values_of = _single if kind != "box" or choice.over == "runs" else _list
                     each = [np.array(values_of(run, metric)) for run in runs]
                     found.setdefault((settings.index(_key(point, by)), owner), {})[at] = each
             named = members[0][1]
             means = [_mean(values) for group in found.values() for each in group.values() for values in each]
             quantity = named.quantity.fitted(means)
+            if kind == "box":
+                quantity = replace(quantity, words=f"{quantity.words}, over {_box_over(members[0][0], choice)}")
             lines = []
             for (setting, owner), group in found.items():
                 line = _line(group, quantity.factor, kind, choice.seeds)
+                line.binned = histograms.is_one(members[owner][0])
                 _call(line, settings, setting, by, [n for _, n in members], owner, most)
                 lines.append(line)
             axis = along[0] if along is not None else Quantity(names.path(x) if x else "")
@@ -683,7 +839,8 @@ def _owners_as_categories(panel: Panel) -> Panel:
     """Nothing is swept: whose the number is stands on the axis."""
     import numpy as np
 
-    lines = [replace(line, x=np.full(len(line.x), float(i)), colour=0, dash=0) for i, line in enumerate(panel.lines)]
+    plain: dict[str, Any] = {"colour": 0, "dash": 0, "owner": "", "setting": ""}
+    lines = [replace(line, x=np.full(len(line.x), float(i)), **plain) for i, line in enumerate(panel.lines)]
     words = [line.words or panel.link or panel.y.words for line in panel.lines]
     return replace(panel, lines=[replace(line, words="") for line in lines], categories=words)
 
@@ -771,16 +928,16 @@ def _combinations(
 
 
 def _cdf(table: Table, labels: Sequence[str], metrics: Sequence[str], asked: _Asked, choice: Choice) -> Picture:
-    """Distributions: of a metric over runs, of a list over its entries."""
+    """Distributions: over packets, of a metric over runs, of a list over its entries."""
     if choice.x is not None:
-        raise UsageError("kind “cdf”: the metric is along the axis; leave x out.")
+        raise UsageError(f"kind “{choice.kind}”: the metric is along the axis; leave x out.")
 
-    def values(run: Run, metric: str) -> Floats:
+    def values(run: Run, metric: str) -> _Spread:
         import numpy as np
 
-        found = np.array(_list(run, metric))
-        kept: Floats = found[np.isfinite(found)]
-        return kept
+        if metric in (run.json.get("histograms") or {}):
+            return _Spread.of_histogram(Histogram.merged(histograms.of_record(run.json, metric)))
+        return _Spread.of_values(np.array(_list(run, metric)))
 
     return _distributions(table, labels, metrics, names.metric, values, asked, choice)
 
@@ -791,15 +948,49 @@ def _cdf_of_series(table: Table, series: Sequence[str], labels: Sequence[str], c
     asked = _asked_labels(choice, labels, problems, x_is_metric=False)
     _raise(problems)
 
-    def values(run: Run, name: str) -> Floats:
-        import numpy as np
-
+    def values(run: Run, name: str) -> _Spread:
         times, found = _values(run.record, name, names.series(name))
         start = float((run.json.get("window_s") or [0.0])[0])
-        kept: Floats = found[(times > start) & np.isfinite(found)]
-        return kept
+        return _Spread.of_values(found[times > start])
 
     return _distributions(table, labels, series, names.series, values, asked, choice)
+
+
+@dataclass
+class _Spread:
+    """The distribution function of one run: shares in per cent at or below values, both ascending."""
+
+    at: Floats
+    share: Floats
+    n: int
+    binned: bool = False
+
+    @staticmethod
+    def of_values(found: Floats) -> _Spread:
+        import numpy as np
+
+        kept = np.sort(found[np.isfinite(found)])
+        at = np.unique(kept)
+        return _Spread(at, 100 * np.searchsorted(kept, at, side="right") / max(1, len(kept)), len(kept))
+
+    @staticmethod
+    def of_histogram(found: Histogram) -> _Spread:
+        at, share = found.cdf()
+        return _Spread(at, 100 * share, found.total, binned=True)
+
+    def below(self, grid: Floats) -> Floats:
+        """The shares at or below other values."""
+        import numpy as np
+
+        if self.binned:
+            return np.interp(grid, self.at, self.share, left=0.0)
+        return np.concatenate([[0.0], self.share])[np.searchsorted(self.at, grid, side="right")]
+
+    def quantile(self, percent: float) -> float:
+        """The value that a share does not exceed."""
+        import numpy as np
+
+        return float(self.at[min(int(np.searchsorted(self.share, percent - 1e-9)), len(self.at) - 1)])
 
 
 def _distributions(
@@ -807,11 +998,10 @@ def _distributions(
     labels: Sequence[str],
     wanted: Sequence[str],
     named_of: Callable[[str], Named],
-    values: Callable[[Run, str], Floats],
+    values: Callable[[Run, str], _Spread],
     asked: _Asked,
     choice: Choice,
 ) -> Picture:
-
     by_quantity: dict[str, list[tuple[str, Named]]] = {}
     for name in wanted:
         named = named_of(name)
@@ -820,48 +1010,122 @@ def _distributions(
     by, cells, columns = _combinations(table, labels, asked, most, "several points would be mixed in a line")
     points = _runs_by_point(table)
     settings = list(dict.fromkeys(_key(point, by) for point, _ in points))
+    alone: dict[str, None] = {}
     panels = []
     for cell in cells:
         for members in by_quantity.values():
             lines: list[Line] = []
             quantity = members[0][1].quantity
-            data: list[tuple[int, int, list[Floats]]] = []
+            data: list[tuple[int, int, list[_Spread]]] = []
             for point, runs in points:
                 if any(point.get(name) != value for name, value in cell.where.items()):
                     continue
                 for owner, (name, _) in enumerate(members):
-                    data.append((settings.index(_key(point, by)), owner, [values(run, name) for run in runs]))
-            highest = [float(v.max()) for _, _, found in data for v in found if len(v)]
-            quantity = quantity.fitted(highest)
+                    each = [values(run, name) for run in runs]
+                    data.append((settings.index(_key(point, by)), owner, [it for it in each if len(it.at)]))
+            everything = [it for _, _, found in data for it in found]
+            quantity = quantity.fitted([it.quantile(99.0) for it in everything])
+            over = _over_what(members[0][0], everything, choice)
+            alone.update(dict.fromkeys(name for name, _ in members if over == "runs"))
             for setting, owner, found in data:
-                line = _ecdf([v * quantity.factor for v in found], choice.seeds)
+                line = _ecdf([replace(it, at=it.at * quantity.factor) for it in found], choice.seeds)
+                if choice.kind == "ccdf":
+                    line = _complement(line)
                 _call(line, settings, setting, by, [n for _, n in members], owner, most)
                 lines.append(line)
             link = members[0][1].owner if len(members) == 1 else ""
-            panels.append(
-                Panel(quantity, Quantity("share at or below", "1", "%"), lines, cell.title, cell.row, link=link)
-            )
+            panel = Panel(quantity, Quantity(f"{str(choice.kind).upper()} over {over}", "1", "%"), lines, cell.title)
+            panel.row, panel.link = cell.row, link
+            panel.x_scale = _decades(everything, quantity.factor)
+            panel.y_scale = _tail(lines) if choice.kind == "ccdf" else None
+            panels.append(panel)
     title = ", ".join(names.path(n) for n in by)
     wide = columns if asked.columns else 2 if len(panels) > 1 else 1
-    return Picture("cdf", panels, wide, title, faceted=bool(asked.rows or asked.columns))
+    said = [notes.over_runs(name, len(table), _within(table, name)) for name in alone] if choice.over is None else []
+    faceted = bool(asked.rows or asked.columns)
+    return Picture(choice.kind or "cdf", panels, wide, title, faceted=faceted, notes=said)
 
 
-def _ecdf(found: Sequence[Floats], seeds: str) -> Line:
-    """An empirical distribution function in per cent, with a 95 % interval.
+def _over_what(name: str, found: Sequence[_Spread], choice: Choice) -> str:
+    """What a distribution is over: the end of its axis title."""
+    if any(it.binned for it in found):
+        return "round trips" if name.endswith(".rtt") else "packets"
+    if choice.series:
+        return "time"
+    what = name.rpartition(".")[2].partition("_")[0]
+    if what in ("users", "flows"):
+        return what
+    return "runs" if all(it.n == 1 for it in found) else "values"
+
+
+def _box_over(name: str, choice: Choice) -> str:
+    """What a box is over."""
+    if histograms.is_one(name):
+        return "round trips" if name.endswith(".rtt") else "packets"
+    what = name.rpartition(".")[2].partition("_")[0]
+    return what if what in ("users", "flows") and choice.over is None else "runs"
+
+
+def _within(table: Table, metric: str) -> str:
+    """A distribution within runs that tells more than a metric: over packets, or over users; "" if there is none."""
+    above, _, leaf = metric.rpartition(".")
+    field = leaf.rpartition("_s_")[0]
+    of_packets = {"delay": f"{above}.delay", "rtt": f"{above}.rtt", "queue_delay": f"{above}.queue.delay"}
+    if field in of_packets:
+        return of_packets[field]
+    each = f"{above}.users_{leaf}"
+    return each if each in _list_names(table) else ""
+
+
+SPAN = 30.0
+"""Ratio of the largest 99th percentile to the smallest median from which delays are on a logarithmic axis."""
+
+
+def _decades(found: Sequence[_Spread], factor: float) -> Scale | None:
+    """A logarithmic axis for delays of packets that differ by decades."""
+    delays = [it for it in found if it.binned]
+    medians = [m for it in delays if (m := it.quantile(50.0)) > 0]
+    if not medians or max(it.quantile(99.0) for it in delays) < SPAN * min(medians):
+        return None
+    least = min(v for it in delays if (v := max(it.quantile(1.0), min(medians) / 1e3)) > 0)
+    return Scale(log=True, lo=least * factor, hi=max(float(it.at[-1]) for it in delays) * factor)
+
+
+def _complement(line: Line) -> Line:
+    """The share above each value; NaN where it is 0, which a logarithmic axis does not have."""
+    import numpy as np
+
+    def above(share: Floats) -> Floats:
+        return np.where(share < 100.0, 100.0 - share, np.nan)
+
+    each = [(x, above(y)) for x, y in line.each]
+    return replace(line, y=above(line.y), lo=above(line.hi), hi=above(line.lo), each=each)
+
+
+def _tail(lines: Sequence[Line]) -> Scale:
+    """From 100 % down to the smallest share above."""
+    import numpy as np
+
+    least = min((float(np.nanmin(line.y)) for line in lines if np.isfinite(line.y).any()), default=1.0)
+    return Scale(log=True, lo=min(max(least, 1e-4), 50.0), hi=100.0)
+
+
+def _ecdf(runs: Sequence[_Spread], seeds: str) -> Line:
+    """A distribution function in per cent, with a 95 % interval.
 
     Several values a run: each run's function, mean and Student-t interval over runs. One value a run: one function,
     and the band of Dvoretzky, Kiefer, Wolfowitz and Massart. Many values of a single run depend on each other: no band.
     """
     import numpy as np
 
-    runs = [np.sort(v) for v in found if len(v)]
     if not runs:
         nothing = np.zeros(0)
         return Line("", nothing, nothing, nothing, nothing, np.zeros(0, dtype=np.int64))
-    everything = np.unique(np.concatenate(runs))
-    grid = everything if len(everything) <= TIMES else np.quantile(everything, np.linspace(0, 1, TIMES))
-    each = np.array([100 * np.searchsorted(v, grid, side="right") / len(v) for v in runs])
-    single = all(len(v) == 1 for v in runs)
+    everything = np.unique(np.concatenate([it.at for it in runs]))
+    binned = runs[0].binned
+    grid = everything if len(everything) <= TIMES or binned else np.quantile(everything, np.linspace(0, 1, TIMES))
+    each = np.array([it.below(grid) for it in runs])
+    single = all(it.n == 1 for it in runs)
     mean = each.mean(axis=0)
     lo = hi = np.full(len(grid), np.nan)
     if single and len(runs) > 1:
@@ -876,7 +1140,7 @@ def _ecdf(found: Sequence[Floats], seeds: str) -> Line:
     grid, n = np.concatenate([grid[:1], grid]), np.concatenate([n[:1], n])
     mean, lo, hi = (np.concatenate([[start], a]) for start, a in ((0.0, mean), (lo[0], lo), (hi[0], hi)))
     each = np.concatenate([np.zeros((len(each), 1)), each], axis=1)
-    line = Line("", grid, mean, lo, hi, n)
+    line = Line("", grid, mean, lo, hi, n, binned=binned)
     if seeds == "each" and not single:
         line.each = [(grid, row) for row in each]
     return line
@@ -978,6 +1242,8 @@ def _of_series(table: Table, labels: Sequence[str], choice: Choice, problems: li
     recorded: dict[str, None] = {}
     for _, runs in _runs_by_point(table):
         recorded.update(dict.fromkeys(drawable(runs[0].record)))
+    if _over_time(choice, list(recorded)):
+        return _packets_over_time(table, labels, choice)
     if not recorded:
         problems.append(
             "this study recorded no series; name them under [record] in the scenario and run it again, "
@@ -985,7 +1251,7 @@ def _of_series(table: Table, labels: Sequence[str], choice: Choice, problems: li
         )
         _raise(problems)
     wanted = chosen("series", choice.series or ("*",), list(recorded), problems)
-    if choice.kind == "cdf":
+    if choice.kind in DISTRIBUTIONS:
         _raise(problems)
         return _cdf_of_series(table, wanted, labels, choice)
     if choice.x is not None:

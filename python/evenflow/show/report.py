@@ -321,7 +321,7 @@ def render_study(
 
     choice = choice or pictures.Choice()
     figures = figures or study_figures(table, choice)
-    metrics = pictures.metrics_of(table, choice)
+    metrics = pictures.metrics_of(table, choice, times=True)
     labels = list(dict.fromkeys(name for point in table.points() for name in point))
     short = screens.short_labels(labels)
     shown = [

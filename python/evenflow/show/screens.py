@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -81,7 +82,8 @@ def run(scenario: Scenario, record: Record, instability: Mapping[str, float] | N
         )
     headings = ("group", "users", "throughput per user", "share", "goodput per user", "lost", "marked")
     grid(out, headings, _begin(out, rows, "groups"), right=(1, 2, 3, 4, 5, 6))
-    _transfers(out, groups)
+    _delays(out, groups)
+    _transfers(out, groups, scenario.tree.get("groups", {}))
     _videos(out, groups, instability or {})
 
     links = list(_links(doc))
@@ -112,7 +114,29 @@ def run(scenario: Scenario, record: Record, instability: Mapping[str, float] | N
     out.print(f"[dim]{speed} · record {record.record_hash[:16]} · scenario {scenario.hash[:16]}[/dim]{build}")
 
 
-def _transfers(out: Console, groups: Mapping[str, Any]) -> None:
+def _delays(out: Console, groups: Mapping[str, Any]) -> None:
+    """One-way delays of data packets and round-trip times of TCP, each where a group has them."""
+    known = [
+        (f"{field}_{of}", f"{words} {of}" if of == "p50" else of)
+        for field, words in (("delay_s", "one-way delay"), ("rtt_s", "RTT"))
+        if any(g.get(f"{field}_p50") is not None for g in groups.values())
+        for of in ("p50", "p95", "p99")
+    ]
+    rows = [
+        (_escaped(name), *(time_span(g.get(field)) for field, _ in known))
+        for name, g in groups.items()
+        if any(g.get(field) is not None for field, _ in known)
+    ]
+    if rows:
+        headings = ("group", *(words for _, words in known))
+        grid(out, headings, _begin(out, rows, "groups"), right=tuple(range(1, len(headings))))
+
+
+_COMPLETION = {"ping": "RTT", "web": "page time"}
+"""What the completion time of a transfer is called, by the only kind of traffic with transfers."""
+
+
+def _transfers(out: Console, groups: Mapping[str, Any], written: Mapping[str, Any]) -> None:
     """Completion times of each group with transfers: pages, requests, short flows, pings."""
     rows = [
         (
@@ -126,8 +150,20 @@ def _transfers(out: Console, groups: Mapping[str, Any]) -> None:
     ]
     if not rows:
         return
-    times = ("first byte p50", "p95", "completion time p50", "p95", "p99", "max")
+    kinds = {
+        traffic.get("kind")
+        for name, g in groups.items()
+        if g.get("transfers") is not None
+        for traffic in _several(written.get(name, {}).get("traffic"))
+    }
+    time = _COMPLETION.get(str(kinds.pop()), "completion time") if len(kinds) == 1 else "completion time"
+    times = ("first byte p50", "p95", f"{time} p50", "p95", "p99", "max")
     grid(out, ("group", "transfers completed", *times), _begin(out, rows, "groups"), right=tuple(range(1, 8)))
+
+
+def _several(traffic: Any) -> list[Mapping[str, Any]]:
+    """The kinds of traffic of a group, as a list."""
+    return list(traffic) if isinstance(traffic, list) else [traffic or {}]
 
 
 def _videos(out: Console, groups: Mapping[str, Any], instability: Mapping[str, float]) -> None:
@@ -344,9 +380,12 @@ def short_labels(labels: Sequence[str]) -> dict[str, str]:
 
 
 def heading(metric: str) -> str:
-    """A metric's name for people, with its unit: "bottleneck mean queueing delay (ms)"."""
+    """A metric's name for people, with its unit: "bottleneck mean queueing delay (ms)", "call RTT p99 (ms)"."""
     named = names.metric(metric)
-    title = names.Quantity(named.quantity.words, "", _unit(named), 1.0).title
+    words, statistic = named.quantity.words, metric.rpartition("_")[2]
+    if re.fullmatch(r"p\d+", statistic):
+        words = f"{words.partition(' of ')[2] or words} {statistic}"
+    title = names.Quantity(words, "", _unit(named), 1.0).title
     return f"{named.owner} {title}" if named.owner else title
 
 
