@@ -262,6 +262,7 @@ EXPECTED = {
     "home-viewed": {"series-not-written"},
     "l4s": {"sweep-left-out"},
     "lossy-tunnel": {"sweep-left-out"},
+    "lte-minute": {"sweep-left-out"},
     "queues": {"sweep-left-out", "series-not-written"},
 }
 

@@ -1,7 +1,7 @@
 """Limits in bandwidth-delay products: `limit = "0.5 BDP"`.
 
-The product is the link's rate times the longest base round trip of the paths that cross it: propagation and
-transmission in both directions, without waiting. A scenario is read with bytes in its place.
+The product is the link's rate times the longest base round trip of the paths that cross it. A base round trip is
+propagation and transmission in both directions, without waiting. A scenario is read with bytes in place of products.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _STAND_IN = "1000 packets"
 
 
 class _Checked(NamedTuple):
-    """What an outline needs of a scenario."""
+    """The parts of a scenario that an outline reads."""
 
     core: _core.Scenario
     tree: dict[str, Any]

@@ -1,4 +1,4 @@
-"""What Python writes into a scenario before the core reads it: the content of files, and limits in BDP."""
+"""Values that Python writes into a scenario before the core reads it: content of files, and limits in BDP."""
 
 from __future__ import annotations
 
