@@ -377,13 +377,13 @@ def _boxes(ax: Axes, panel: Panel, picture: Picture) -> None:
     with its interval. Over packets the whiskers are the 5th and 95th percentile."""
     import numpy as np
 
-    count = max(1, len(panel.lines))
+    count = 1 if _one_each(panel) else max(1, len(panel.lines))
     names = panel.categories or [f"{x:g}" for x in sorted({float(v) for line in panel.lines for v in line.x})]
     places = {float(x): i for i, x in enumerate(sorted({float(v) for line in panel.lines for v in line.x}))}
     width = 0.8 / count
     for index, line in enumerate(panel.lines):
         at = np.array([float(x) if panel.categories else places[float(x)] for x in line.x])
-        at = at + (index - (count - 1) / 2) * width
+        at = at + (index % count - (count - 1) / 2) * width
         colour = _options(line)["color"]
         samples = [sample[np.isfinite(sample)] for sample in line.samples]
         ax.boxplot(
