@@ -235,13 +235,15 @@ def _with_distributions(scenario: Scenario, choice: Choice, problems: list[str])
 
 
 def _unknown_metrics(scenario: Scenario, choice: Choice) -> list[str]:
+    from ..run.histograms import is_one
     from ..run.preview import metric_names
     from ..show import pictures
 
     wrong: list[str] = []
-    known = metric_names(scenario) if choice.metric else []
+    numbers = [name for name in choice.metric if not is_one(name)]
+    known = metric_names(scenario) if numbers else []
     if known:
-        pictures.chosen("metric", choice.metric, known, wrong)
+        pictures.chosen("metric", numbers, known, wrong)
     return [f"--{text}" for text in wrong]
 
 

@@ -76,6 +76,13 @@ LONG_TEXT, NARROWEST_TEXT = 40, 20
 their longest word."""
 
 
+def _print_tight(out: Console, made: Any) -> None:
+    """Print a table without the blank line below it; the next one has a blank line above."""
+    with out.capture() as captured:
+        out.print(made)
+    out.out(captured.get().rstrip(), highlight=False)
+
+
 def grid(
     out: Console,
     headings: Sequence[str],
@@ -106,7 +113,7 @@ def grid(
         made = table(*headings, right=right)
         for row in rows:
             made.add_row(*row)
-        out.print(made)
+        _print_tight(out, made)
         return
     words = [max(map(len, heading.split()), default=0) for heading in headings]
     least = [max(words[i], longest[i]) for i in range(count)]
@@ -131,4 +138,4 @@ def grid(
             column.width = given[i]
         for row in rows:
             made.add_row(*(row[i] for i in chosen))
-        out.print(made)
+        _print_tight(out, made)
