@@ -408,10 +408,10 @@ section! {
         "Time series, histograms and lists of events, in addition to the counters of every run." =>
         /// Time series.
         series: List(&SERIES), Absent("none");
-        /// "links.L.queue.packets" (share of time at each queue length), "links.L.queue.at_drop" (drops by
-        /// queue length), "links.L.queue.delay" and "links.L.classes.CLASS.queue.delay" (packets by queueing
-        /// delay), "groups.G.delay" and "groups.G.users.delay" (data packets by one-way delay), "groups.G.rtt"
-        /// (samples of the round-trip time).
+        /// "links.L.queue.packets": share of time at each queue length. "links.L.queue.at_drop": drops by queue
+        /// length. "links.L.queue.delay", "links.L.classes.CLASS.queue.delay": packets by queueing delay.
+        /// "groups.G.delay", "groups.G.users.delay": data packets by one-way delay. "groups.G.rtt": samples of
+        /// the round-trip time.
         histograms: Words(&[]), Absent("none");
         /// Kinds of events to list one by one.
         events: Words(EventKind::WORDS), Absent("none");

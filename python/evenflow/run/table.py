@@ -422,8 +422,8 @@ class Table:
             kind: "line", "interval", "box", "cdf", "ccdf", "scatter" or "timeline"; default: what suits.
             seeds: "mean", or "each" to show every run as well.
             over: "runs" for a distribution of one number per run; default: of packets or users where there are any.
-            panels: instead of metrics, several panels as KIND:NAME, such as "cdf:groups.call.delay" or
-                "time:links.line.queue.delay" (of the first run of each point).
+            panels: several panels in place of metrics, each KIND:NAME: "cdf:groups.call.delay". "time:" shows the
+                first run of each point.
             width, height: inches, kept exactly; default: 6.4 inches, and the height that suits.
 
         Raises:

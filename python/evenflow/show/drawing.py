@@ -102,7 +102,7 @@ def _rows(panel: Panel) -> float:
 
 
 def _one_each(panel: Panel) -> bool:
-    """Whether every category has a line of its own, so that nothing need stand beside something else."""
+    """Whether each category has one line only."""
     return all(len(line.x) <= 1 for line in panel.lines) and len(
         {float(v) for line in panel.lines for v in line.x}
     ) == len([v for line in panel.lines for v in line.x])

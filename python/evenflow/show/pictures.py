@@ -59,7 +59,7 @@ TIMES = 400
 
 @dataclass(frozen=True)
 class Choice:
-    """What to draw; None or empty: what tells most.
+    """The figure asked for; None or empty: a default.
 
     Attributes:
         metric: dotted names, with `*`, or their last segments ("utilisation").
@@ -85,7 +85,7 @@ class Choice:
     panels: tuple[str, ...] = ()
 
     def parts(self) -> list[Choice]:
-        """What each panel shows; the choice itself without panels."""
+        """The choice of each panel; the choice itself without panels."""
         found = []
         for text in self.panels:
             kind, _, name = text.partition(":")
@@ -94,7 +94,7 @@ class Choice:
         return found or [self]
 
     def problems(self) -> list[str]:
-        """What is wrong with it whatever is drawn."""
+        """Errors that do not depend on the data."""
         found = []
         if self.kind is not None and self.kind not in KINDS:
             found.append(f"kind “{self.kind}”: {_did_you_mean(self.kind, KINDS)}")
@@ -321,7 +321,7 @@ def drawable(record: Record) -> list[str]:
 
 
 def _telling(record: Record, wanted: Sequence[str]) -> list[str]:
-    """Rates, the queue of the link with the longest one, windows: in this order. What only a view shows is left out."""
+    """Rates, the queue of the link with the longest one, windows: in this order, without series for views only."""
     links = record.json.get("links", {})
     parts = [paths_.parse(name) for name in wanted]
     queues = [owner for room, owner, *rest in parts if room == "links" and rest[-2:] == ["queue", "packets"]]
@@ -507,7 +507,7 @@ def _recorded(table: Table) -> list[str]:
 
 
 def _metrics(choice: Choice, known: Sequence[str], of_packets: Sequence[str], problems: list[str]) -> list[str]:
-    """What `metric` names: distributions over packets before numbers and lists of a run."""
+    """The metrics of `metric`: distributions over packets before numbers and lists of a run."""
     numbers = []
     for pattern in choice.metric:
         if choice.over is None and histograms.is_one(pattern) and pattern not in of_packets:
@@ -1047,7 +1047,7 @@ def _distributions(
 
 
 def _over_what(name: str, found: Sequence[_Spread], choice: Choice) -> str:
-    """What a distribution is over: the end of its axis title."""
+    """The sample of a distribution, the end of its axis title."""
     if any(it.binned for it in found):
         return "round trips" if name.endswith(".rtt") else "packets"
     if choice.series:
@@ -1059,7 +1059,7 @@ def _over_what(name: str, found: Sequence[_Spread], choice: Choice) -> str:
 
 
 def _box_over(name: str, choice: Choice) -> str:
-    """What a box is over."""
+    """The sample of a box: packets, round trips, users, flows or runs."""
     if histograms.is_one(name):
         return "round trips" if name.endswith(".rtt") else "packets"
     what = name.rpartition(".")[2].partition("_")[0]

@@ -101,6 +101,7 @@ def run(scenario: Scenario, record: Record, instability: Mapping[str, float] | N
     ]
     headings = ("link", "utilisation", "mean queue", "mean delay", "p99 delay", "max delay", "dropped")
     grid(out, headings, _begin(out, rows, "links"), right=(1, 2, 3, 4, 5, 6), text=(2, 6))
+    out.print()
     out.print(_where_the_queue_was(links))
     dead = sum(g.get("flows_dead") or 0 for g in groups.values())
     if dead:
@@ -395,7 +396,7 @@ def _unit(named: names.Named) -> str:
 
 
 def factor(metric: str) -> float:
-    """What turns a metric into the unit of its heading."""
+    """The factor from a metric to the unit of its heading."""
     quantity = names.metric(metric).quantity
     return {"bit/s": 1e-6, "s": 1e3}.get(quantity.unit, quantity.factor)
 

@@ -26,7 +26,7 @@ TRIMMED = 0.95
 
 @dataclass(frozen=True)
 class Requirements:
-    """What an application needs of a network (draft-ietf-ippm-qoo).
+    """Requirements of an application (draft-ietf-ippm-qoo).
 
     Attributes:
         optimal_s: latency in s by percentile (95: 0.1) at or below which the network is optimal (ROP).
@@ -79,8 +79,8 @@ def _between(measured: float, optimal: float, unacceptable: float) -> float:
 def quality_of_outcome(record: Record, group: str, needs: Requirements, *, two_way: bool = False) -> float:
     """Quality of Outcome of a group in percent, from its packets in the window (`outcome`).
 
-    Latency is the one-way delay of data packets; with `two_way` it is the round-trip time that TCP measures, and
-    requirements must be of round trips too. Throughput is the mean of the group's users. The run is repeated with the
+    Latency is the one-way delay of data packets. With `two_way` it is the round-trip time that TCP measures, as the
+    requirements must be. Throughput is the mean of the group's users. The run is repeated with the
     same seed if it did not record the distribution.
 
     Raises:
@@ -104,8 +104,8 @@ def responsiveness(loaded: Histogram, foreign: Sequence[Histogram] = ()) -> floa
     60 s over the mean of the shortest 95 % of round trips. With foreign round trips the result is the mean of both
     responsivenesses. Source: draft-ietf-ippm-responsiveness-06, "Aggregating the Measurements".
 
-    The draft's load is a bulk transfer, and its test reads the last four seconds; here the load is the scenario's, and
-    the window is the run's. There is no TLS, which is the draft's TCP-only case.
+    The draft's load is a bulk transfer, and its test reads the last four seconds. The scenario sets load and window here.
+    There is no TLS, which is the draft's TCP-only case.
 
     Args:
         loaded: round-trip times on the connections that load the path: `record.delays("groups.bulk.rtt")`, which the
