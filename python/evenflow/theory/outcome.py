@@ -104,7 +104,7 @@ def responsiveness(loaded: Histogram, foreign: Sequence[Histogram] = ()) -> floa
     60 s over the mean of the shortest 95 % of round trips. With foreign round trips the result is the mean of both
     responsivenesses. Source: draft-ietf-ippm-responsiveness-06, "Aggregating the Measurements".
 
-    The draft's load is a bulk transfer, and its test reads the last four seconds. The scenario sets load and window here.
+    The draft uses a bulk transfer and the last four seconds. The scenario sets load and window here.
     There is no TLS, which is the draft's TCP-only case.
 
     Args:
