@@ -204,7 +204,7 @@ impl Scheduled {
             None => x.wire.transmit(item.packet.size, (start, now)),
             Some(grants) => x.wire.occupy(now, grants.send(item.packet.size, x.account.window)),
         };
-        x.wire.count_clipped(item.packet.class, item.at, times, x.account.lend());
+        x.wire.count_served(item.packet.class, item.at, times, x.account.lend());
         if self.varies && self.impairments.vary(&mut x.wire.delay, item.at, times.ended) {
             x.around.lose(&mut item.packet);
         }
@@ -294,7 +294,7 @@ impl Scheduled {
             return;
         }
         for (item, reason) in self.dropped.drain(..) {
-            x.wire.counters.queue_time += x.account.window.overlap(item.at, x.now);
+            x.wire.counters.add_queue_time(x.account.window.overlap(item.at, x.now));
             x.drop(&item.packet, reason, self.qdisc.packets());
         }
     }
@@ -315,7 +315,7 @@ impl Scheduled {
 
     /// A packet that still waits has waited since it was accepted.
     pub(crate) fn finish(&mut self, wire: &mut Wire, window: &Window) {
-        self.qdisc.for_each(|item| wire.counters.queue_time += window.overlap(item.at, window.to));
+        self.qdisc.for_each(|item| wire.counters.add_queue_time(window.overlap(item.at, window.to)));
         self.note_length(window.to, window);
         if let Some(grants) = &mut self.grants {
             wire.counters.busy = (grants.utilisation(window) * (window.to.0 - window.from.0) as f64) as u64;
