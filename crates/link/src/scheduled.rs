@@ -288,11 +288,17 @@ impl Scheduled {
     }
 
     /// Counts packets that are dropped after they had been accepted.
-    #[inline]
+    #[inline(always)]
     fn count_dropped(&mut self, x: &mut Call<impl Surroundings>) {
-        if self.dropped.is_empty() {
-            return;
+        if !self.dropped.is_empty() {
+            self.drop_all(x);
         }
+    }
+
+    // Apart: mostly there are none.
+    #[cold]
+    #[inline(never)]
+    fn drop_all(&mut self, x: &mut Call<impl Surroundings>) {
         for (item, reason) in self.dropped.drain(..) {
             x.wire.counters.add_queue_time(x.account.window.overlap(item.at, x.now));
             x.drop(&item.packet, reason, self.qdisc.packets());

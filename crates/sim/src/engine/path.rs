@@ -160,17 +160,28 @@ impl Engine<'_> {
     #[inline(never)]
     fn hand_over(&mut self, index: u32) {
         let lane = self.net.ports[index as usize].side;
+        if self.served.len() == 1
+            && let Some((packet, arrival)) = self.served.pop()
+        {
+            return self.hand_on(lane, packet, arrival);
+        }
         let mut served = std::mem::take(&mut self.served);
-        for (mut packet, arrival) in served.drain(..) {
-            let info = self.net.flows[packet.flow as usize];
-            if arrival > self.fence {
-                self.hold(lane, key(arrival, Rank::Arrival, lane, info.tie), &packet);
-            } else {
-                self.net.sides[lane as usize].all_delivered += 1;
-                self.enter(&mut packet, &info, arrival);
-            }
+        for (packet, arrival) in served.drain(..) {
+            self.hand_on(lane, packet, arrival);
         }
         self.served = served;
+    }
+
+    /// One of them.
+    #[inline(always)]
+    fn hand_on(&mut self, lane: u32, mut packet: Packet, arrival: Time) {
+        let info = self.net.flows[packet.flow as usize];
+        if arrival > self.fence {
+            self.hold(lane, key(arrival, Rank::Arrival, lane, info.tie), &packet);
+        } else {
+            self.net.sides[lane as usize].all_delivered += 1;
+            self.enter(&mut packet, &info, arrival);
+        }
     }
 
     /// Packets that a link has dropped leave the network.
