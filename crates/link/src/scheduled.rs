@@ -136,7 +136,11 @@ impl Scheduled {
                     x.count_mark(packet.class, reason);
                 }
                 if !self.qdisc.is_busy() {
-                    self.serve(x.wire.free_at.max(Fine::at(now)), x);
+                    let open = self.grants.is_none() && !self.stops;
+                    match self.qdisc.blocked_until(now).filter(|_| open) {
+                        Some(at) => self.wake = at,
+                        None => self.serve(x.wire.free_at.max(Fine::at(now)), x),
+                    }
                 }
             }
         }

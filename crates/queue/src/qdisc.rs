@@ -266,6 +266,12 @@ impl Qdisc {
         }
     }
 
+    /// When [`Qdisc::next`] may return a packet, if it is known to return none at `now`. The transmitter is free.
+    #[inline]
+    pub fn blocked_until(&self, now: Time) -> Option<Time> {
+        self.scheduler.blocked_until(now)
+    }
+
     /// The first that scheduler and rule let go.
     fn take(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Sent> {
         loop {
