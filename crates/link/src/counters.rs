@@ -162,10 +162,30 @@ impl Moments {
     #[inline]
     pub fn add(&mut self, delay: Duration) {
         self.count += 1;
-        if delay.0 > 0 {
-            self.sum += delay.0;
-            self.squares += u128::from(delay.0) * u128::from(delay.0);
+        if delay > Duration::ZERO {
+            self.add_time(delay);
         }
+    }
+
+    /// Adds the time of one that is counted already.
+    #[inline(always)]
+    pub(crate) fn add_time(&mut self, delay: Duration) {
+        self.sum += delay.0;
+        self.squares += u128::from(delay.0) * u128::from(delay.0);
+    }
+
+    /// Adds all of `other`.
+    fn join(&mut self, other: &Moments) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.squares += other.squares;
+    }
+
+    /// Takes all of `other` away.
+    fn remove(&mut self, other: &Moments) {
+        self.count -= other.count;
+        self.sum -= other.sum;
+        self.squares -= other.squares;
     }
 
     /// Mean in seconds.
@@ -224,6 +244,23 @@ impl SideCounters {
         }
     }
 
+    /// Adds the counters of a copy. [`SideCounters::complete`] follows.
+    pub fn join(&mut self, copy: &PortCounters) {
+        let first = &mut self.by_class[0];
+        first.waits.join(&copy.waits);
+        first.whole += copy.waits.count - copy.clipped;
+    }
+
+    /// Derives the counters that are not kept packet by packet: those of class 0, and zero waits.
+    pub fn complete(&mut self) {
+        let [first, others @ ..] = &mut self.by_class[..] else { return };
+        self.delays.bins[0] = first.waits.count - self.delays.bins[1..].iter().sum::<u64>();
+        for other in others {
+            first.waits.remove(&other.waits);
+            first.whole -= other.whole;
+        }
+    }
+
     /// Packets offered in the window.
     pub fn arrived(&self) -> u64 {
         self.by_class.iter().map(ClassCounters::arrived).sum()
@@ -252,7 +289,7 @@ impl SideCounters {
 /// Counts by reason.
 pub type Reasons = [u64; Reason::ALL.len()];
 
-/// Counters of one traffic class on a link, in the window.
+/// Counters of one traffic class on a link, in the window. Those of class 0 need [`SideCounters::complete`].
 #[derive(Clone, Copy, Debug)]
 pub struct ClassCounters {
     /// Waiting times of packets whose transmission began in the window.
@@ -292,12 +329,14 @@ impl ClassCounters {
 /// Counters of one copy of a link in one direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PortCounters {
-    /// Waiting packets times nanoseconds, in the window.
-    pub queue_time: u64,
+    /// Waiting packets times nanoseconds in the window, less the sum of `waits`; may wrap.
+    pub(crate) other_queue_time: u64,
     /// Nanoseconds of transmission in the window.
     pub busy: u64,
     /// Waiting times of packets whose transmission began in the window.
     pub waits: Moments,
+    /// Those of them that are not counted whole.
+    pub(crate) clipped: u64,
     /// Bytes offered in the whole run.
     pub arrived_bytes: u64,
     /// Bytes handed over at the far end, where a series asks for them.
@@ -308,6 +347,18 @@ pub struct PortCounters {
     pub drops: u64,
     /// Packets marked in the whole run.
     pub marks: u64,
+}
+
+impl PortCounters {
+    /// Waiting packets times nanoseconds, in the window.
+    pub fn queue_time(&self) -> u64 {
+        self.waits.sum.wrapping_add(self.other_queue_time)
+    }
+
+    /// Adds to it, for a packet that is not in `waits`.
+    pub(crate) fn add_queue_time(&mut self, time: u64) {
+        self.other_queue_time = self.other_queue_time.wrapping_add(time);
+    }
 }
 
 /// Time spent at each queue length, in the window.

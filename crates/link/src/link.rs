@@ -141,29 +141,47 @@ impl Wire {
     #[inline(always)]
     fn count(&mut self, packet: &Packet, now: Time, times: Times, mut account: Account) {
         if now > account.side.whole_from && times.ended <= account.window.to {
-            self.count_whole(packet.class, now, times, account.side);
+            self.count_inside(packet.class, now, times, account.side);
+            if packet.class > 0 {
+                account.side.by_class[usize::from(packet.class)].whole += 1;
+            }
         } else {
             account.count(packet.class, now, |counters| &mut counters.other_arrived);
             self.count_clipped(packet.class, now, times, account);
         }
     }
 
-    /// Counts a transmission of a packet that was accepted at `accepted`, all of it inside the window: nearly every one.
+    /// Counts a transmission of a packet that was accepted at `accepted` and whose arrival is counted.
     #[inline(always)]
-    fn count_whole(&mut self, class: u8, accepted: Time, times: Times, side: &mut SideCounters) {
-        let own = &mut side.by_class[usize::from(class)];
+    pub(crate) fn count_served(&mut self, class: u8, accepted: Time, times: Times, account: Account) {
+        if accepted > account.side.whole_from && times.ended <= account.window.to {
+            self.count_inside(class, accepted, times, account.side);
+            self.counters.clipped += 1;
+            account.side.by_class[usize::from(class)].other_delivered += 1;
+        } else {
+            self.count_clipped(class, accepted, times, account);
+        }
+    }
+
+    /// Counts the times of a packet that was accepted and transmitted inside the window: nearly every one.
+    /// [`SideCounters::complete`] derives the rest.
+    #[inline(always)]
+    fn count_inside(&mut self, class: u8, accepted: Time, times: Times, side: &mut SideCounters) {
         let waited = Duration(times.began.0 - accepted.0);
         self.counters.busy += times.ended.0 - times.began.0;
-        self.counters.queue_time += waited.0;
-        self.counters.waits.add(waited);
-        own.waits.add(waited);
-        own.whole += 1;
-        side.delays.add(waited);
+        self.counters.waits.count += 1;
+        if waited > Duration::ZERO {
+            self.counters.waits.add_time(waited);
+            side.delays.add(waited);
+        }
+        if class > 0 {
+            side.by_class[usize::from(class)].waits.add(waited);
+        }
     }
 
     /// The same for one that may lie across an edge of the window or outside.
     #[inline(never)]
-    pub(crate) fn count_clipped(
+    fn count_clipped(
         &mut self,
         class: u8,
         accepted: Time,
@@ -171,18 +189,22 @@ impl Wire {
         Account { side, window }: Account,
     ) {
         let own = &mut side.by_class[usize::from(class)];
-        own.other_delivered += u64::from(window.holds(ended));
-        self.counters.queue_time += window.overlap(accepted, began);
         self.counters.busy += window.overlap(began, ended);
+        self.counters.add_queue_time(window.overlap(accepted, began));
         if window.holds(began) {
             let waited = began.since(accepted);
+            self.counters.add_queue_time(waited.0.wrapping_neg());
             self.counters.waits.add(waited);
-            own.waits.add(waited);
+            self.counters.clipped += 1;
             side.delays.add(waited);
+            if class > 0 {
+                own.waits.add(waited);
+            }
             if let Some(delays) = side.class_delays.get_mut(usize::from(class)) {
                 delays.add(waited);
             }
         }
+        own.other_delivered += u64::from(window.holds(ended));
     }
 
     /// Counts a drop.

@@ -136,7 +136,11 @@ impl Scheduled {
                     x.count_mark(packet.class, reason);
                 }
                 if !self.qdisc.is_busy() {
-                    self.serve(x.wire.free_at.max(Fine::at(now)), x);
+                    let open = self.grants.is_none() && !self.stops;
+                    match self.qdisc.blocked_until(now).filter(|_| open) {
+                        Some(at) => self.wake = at,
+                        None => self.serve(x.wire.free_at.max(Fine::at(now)), x),
+                    }
                 }
             }
         }
@@ -204,7 +208,7 @@ impl Scheduled {
             None => x.wire.transmit(item.packet.size, (start, now)),
             Some(grants) => x.wire.occupy(now, grants.send(item.packet.size, x.account.window)),
         };
-        x.wire.count_clipped(item.packet.class, item.at, times, x.account.lend());
+        x.wire.count_served(item.packet.class, item.at, times, x.account.lend());
         if self.varies && self.impairments.vary(&mut x.wire.delay, item.at, times.ended) {
             x.around.lose(&mut item.packet);
         }
@@ -288,13 +292,19 @@ impl Scheduled {
     }
 
     /// Counts packets that are dropped after they had been accepted.
-    #[inline]
+    #[inline(always)]
     fn count_dropped(&mut self, x: &mut Call<impl Surroundings>) {
-        if self.dropped.is_empty() {
-            return;
+        if !self.dropped.is_empty() {
+            self.drop_all(x);
         }
+    }
+
+    // Apart: mostly there are none.
+    #[cold]
+    #[inline(never)]
+    fn drop_all(&mut self, x: &mut Call<impl Surroundings>) {
         for (item, reason) in self.dropped.drain(..) {
-            x.wire.counters.queue_time += x.account.window.overlap(item.at, x.now);
+            x.wire.counters.add_queue_time(x.account.window.overlap(item.at, x.now));
             x.drop(&item.packet, reason, self.qdisc.packets());
         }
     }
@@ -315,7 +325,7 @@ impl Scheduled {
 
     /// A packet that still waits has waited since it was accepted.
     pub(crate) fn finish(&mut self, wire: &mut Wire, window: &Window) {
-        self.qdisc.for_each(|item| wire.counters.queue_time += window.overlap(item.at, window.to));
+        self.qdisc.for_each(|item| wire.counters.add_queue_time(window.overlap(item.at, window.to)));
         self.note_length(window.to, window);
         if let Some(grants) = &mut self.grants {
             wire.counters.busy = (grants.utilisation(window) * (window.to.0 - window.from.0) as f64) as u64;

@@ -217,12 +217,16 @@ proptest! {
         long.catch_up(END);
         for bench in [&mut short, &mut long] {
             bench.link.finish(&bench.window);
+            bench.side.join(&bench.link.wire.counters);
+            bench.side.complete();
         }
         let sums = |bench: &Bench| {
             let lengths = bench.link.lengths().map(|lengths| lengths.time.iter().filter(|t| **t > 0).count());
             let (log, side) = (&bench.log, &bench.side);
             let counts = (side.arrived(), side.delivered(), side.drops(), side.marks(), side.all_dropped);
-            format!("{:?} {:?} {:?} {lengths:?} {counts:?}", log.delivered, log.dropped, bench.link.wire.counters)
+            let c = &bench.link.wire.counters;
+            let own = (c.queue_time(), c.busy, c.waits, c.arrived_bytes, c.drops, c.marks);
+            format!("{:?} {:?} {own:?} {lengths:?} {counts:?}", log.delivered, log.dropped)
         };
         prop_assert_eq!(sums(&short), sums(&long));
     }

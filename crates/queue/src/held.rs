@@ -124,6 +124,12 @@ pub trait Schedule: std::fmt::Debug + Send {
         Time::NEVER
     }
 
+    /// [`Schedule::next_event`], if [`Schedule::dequeue`] is known to return and change nothing at `now`.
+    #[inline]
+    fn blocked_until(&self, _now: Time) -> Option<Time> {
+        None
+    }
+
     /// Whether it remembers packets that did not have to wait: they must pass it too.
     fn sees_all(&self) -> bool {
         false

@@ -205,27 +205,26 @@ impl Qdisc {
         dropped: &mut Vec<Dropped>,
     ) -> Verdict {
         let size = packet.size;
-        let verdict = match self.scheduler.refuses(size) {
-            Some(reason) => return Verdict::Drop(reason),
-            None => {
-                let full = self.lacks_room(queue, size) && !self.scheduler.can_push_out(queue, size);
-                self.gate.ask(packet, now, full, self.idle_since())
-            }
-        };
-        let verdict = match verdict {
-            Verdict::Drop(_) => verdict,
+        if let Some(reason) = self.scheduler.refuses(size) {
+            return Verdict::Drop(reason);
+        }
+        let mut lacks_room = self.lacks_room(queue, size);
+        let full = lacks_room && !self.scheduler.can_push_out(queue, size);
+        let verdict = match self.gate.ask(packet, now, full, self.idle_since()) {
+            Verdict::Drop(reason) => return Verdict::Drop(reason),
             passed => match self.scheduler.admit(queue, packet, now) {
                 Verdict::Accept => passed,
                 within => within,
             },
         };
-        while !verdict.is_drop() && self.lacks_room(queue, size) {
+        while lacks_room && !verdict.is_drop() {
             let before = dropped.len();
             let did = self.scheduler.push_out(queue, size, dropped);
             self.gate.remove_all(&dropped[before..]);
             if !did {
                 return Verdict::Drop(Reason::Limit);
             }
+            lacks_room = self.lacks_room(queue, size);
         }
         verdict
     }
@@ -265,6 +264,12 @@ impl Qdisc {
             self.gate.rule.departed(sent.size, now.since(sent.since), now);
             self.free_since = now;
         }
+    }
+
+    /// When [`Qdisc::next`] may return a packet, if it is known to return none at `now`. The transmitter is free.
+    #[inline]
+    pub fn blocked_until(&self, now: Time) -> Option<Time> {
+        self.scheduler.blocked_until(now)
     }
 
     /// The first that scheduler and rule let go.

@@ -145,6 +145,12 @@ macro_rules! schedulers {
                 match self { $(Scheduler::$name(s) => s.next_event(),)* }
             }
 
+            /// See [`Schedule::blocked_until`].
+            #[inline]
+            pub fn blocked_until(&self, now: Time) -> Option<Time> {
+                match self { $(Scheduler::$name(s) => s.blocked_until(now),)* }
+            }
+
             /// See [`Schedule::sees_all`].
             pub fn sees_all(&self) -> bool {
                 match self { $(Scheduler::$name(s) => s.sees_all(),)* }

@@ -58,6 +58,10 @@ impl Schedule for Tbf {
         self.next
     }
 
+    fn blocked_until(&self, now: Time) -> Option<Time> {
+        (now < self.next && self.next != Time::NEVER).then_some(self.next)
+    }
+
     fn heap_bytes(&self) -> u64 {
         self.packets.heap_bytes()
     }
@@ -164,8 +168,12 @@ mod tests {
             match q.dequeue(now, &mut Vec::new()) {
                 Some(_) => left.push(now.0 as f64 / 1e3),
                 None => {
-                    assert!(q.next_event() > now);
-                    now = q.next_event();
+                    let due = q.next_event();
+                    assert!(due > now);
+                    let between = Time(now.0.midpoint(due.0));
+                    assert_eq!(q.blocked_until(between), Some(due));
+                    assert!(q.dequeue(between, &mut Vec::new()).is_none() && q.next_event() == due);
+                    now = due;
                 }
             }
         }

@@ -42,7 +42,7 @@ pub use record::{Outcome, hash as record_hash};
 pub struct Options {
     /// A test double of lazy service: every link has a discipline, and an event for each of its decisions.
     pub eager: bool,
-    /// Nothing is worked off early, even where that saves an event. For the test that folding changes nothing.
+    /// No hop is folded, and every ACK takes the general path. For the test that short cuts change nothing.
     pub unfolded: bool,
     /// Where the loop writes, whenever it looks at the stop flag, which instant it has reached: seconds, as bits of an f64.
     pub clock: Option<&'static AtomicU64>,

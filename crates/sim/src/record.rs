@@ -557,7 +557,7 @@ fn direction(
     out.insert("utilisation".into(), number(utilisation));
     out.insert(
         "queue_packets_mean".into(),
-        number(over(&|p| Some(p.link.wire.counters.queue_time as f64 / ns))),
+        number(over(&|p| Some(p.link.wire.counters.queue_time() as f64 / ns))),
     );
     out.insert("queue_delay_s_mean".into(), number(over(&|p| p.link.wire.counters.waits.mean())));
     out.insert("queue_delay_s_sd".into(), number(over(&|p| p.link.wire.counters.waits.deviation())));

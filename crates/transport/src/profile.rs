@@ -300,6 +300,8 @@ macro_rules! lines {
             $(#[doc = $doc] pub $name: convert!(rust $kind),)+
             /// Its reports, if it is a ConEx sender.
             pub conex: Option<Settings>,
+            /// Every ACK takes the general path. For the test that the short one changes nothing.
+            pub general: bool,
         }
 
         /// Every line, in the order of the documentation.
@@ -682,6 +684,7 @@ impl Profile {
             ecn_on_retransmissions: false,
             ecn_on_control: false,
             conex: None,
+            general: false,
         }
     }
 

@@ -723,6 +723,15 @@ impl<Q: Nested<Params = LeafParams>> Schedule for Htb<Q> {
         self.next
     }
 
+    /// No class changes its mode before the next event: as long as no round has a member, none gets one.
+    fn blocked_until(&self, now: Time) -> Option<Time> {
+        let idle = |rounds: &Rounds| ones(self.priorities).all(|p| rounds[p].members.is_empty());
+        let blocked = now < self.next
+            && self.next != Time::NEVER
+            && ones(self.levels).all(|level| idle(&self.rounds[level]));
+        blocked.then_some(self.next)
+    }
+
     /// Only leaves have a backlog.
     fn observe(&self, node: Option<usize>, name: &str, now: Time) -> Option<f64> {
         let n = node?;

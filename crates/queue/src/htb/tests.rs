@@ -67,8 +67,12 @@ fn departures(q: &mut Htb, end: f64) -> Vec<(u8, f64)> {
             Some(item) => left.push((item.packet.class, now.0 as f64 / 1e3)),
             None if q.leaves.iter().all(|leaf| leaf.queue.packets() == 0) => break,
             None => {
-                assert!(q.next_event() > now && q.next_event() != Time::NEVER);
-                now = q.next_event();
+                let due = q.next_event();
+                assert!(due > now && due != Time::NEVER);
+                let between = Time(now.0.midpoint(due.0));
+                assert_eq!(q.blocked_until(between), Some(due));
+                assert!(next(q, between).is_none() && q.next_event() == due);
+                now = due;
             }
         }
     }

@@ -70,6 +70,9 @@ struct Folder<'a> {
 impl Builder<'_, '_> {
     /// Marks the hops that are folded.
     pub(super) fn fold(&self, net: &mut Network) {
+        if self.options.unfolded {
+            net.profiles.iter_mut().for_each(|profile| profile.general = true);
+        }
         if self.options.unfolded || self.is_watched() {
             return;
         }

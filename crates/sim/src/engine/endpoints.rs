@@ -88,11 +88,10 @@ impl Engine<'_> {
     #[inline(never)]
     fn wake_senders(&mut self, host: u32, now: Time) {
         loop {
-            let connections = &self.net.connections;
-            let wakes = self.net.hosts[host as usize].connections.clone();
-            let wakes =
-                wakes.map(|index| (connections[index as usize].ends[End::Client.index()].wake, index));
-            let (at, index) = wakes.min().unwrap_or((Time::NEVER, 0));
+            let range = self.net.hosts[host as usize].connections.clone();
+            let own = &self.net.connections[range.start as usize..range.end as usize];
+            let wakes = own.iter().map(|tcp| tcp.ends[End::Client.index()].wake).zip(range);
+            let (at, index) = wakes.min_by_key(|(at, _)| *at).unwrap_or((Time::NEVER, 0));
             self.net.hosts[host as usize].soonest = at;
             if at >= now {
                 return self.update_agenda();

@@ -23,6 +23,7 @@ use evenflow_transport::{MOST_AT_ONCE, Segment};
 
 use crate::events::{Heads, Key, Lane, NEVER, Rank, key, lane_of, rank_of, time_of};
 use crate::faults::{Invariant, RunError};
+use crate::measure::SideCounters;
 use crate::memory::{Limit, Usage};
 use crate::network::{Endpoint, Network};
 use crate::probe::Probes;
@@ -302,7 +303,11 @@ impl<'a> Engine<'a> {
     fn finish(&mut self) {
         let (end, window) = (self.net.window.to, self.net.window);
         self.catch_up_all(end);
-        self.net.ports.iter_mut().for_each(|port| port.link.finish(&window));
+        for port in &mut self.net.ports {
+            port.link.finish(&window);
+            self.net.sides[port.side as usize].join(&port.link.wire.counters);
+        }
+        self.net.sides.iter_mut().for_each(SideCounters::complete);
         for index in 0..self.net.connections.len() as u32 {
             self.advance(index, End::Client, end);
         }

@@ -19,16 +19,28 @@ use crate::trace::{Action, Place};
 
 impl Engine<'_> {
     /// A packet asks for a link. Gives the link's lane and the packet's arrival at the far end, if that is known by now.
+    /// The packet counts as delivered where the next hop is `folded`.
     #[inline(always)]
-    pub(super) fn cross(&mut self, index: u32, packet: &mut Packet, now: Time) -> Option<(u32, Time)> {
+    pub(super) fn cross(
+        &mut self,
+        index: u32,
+        folded: bool,
+        packet: &mut Packet,
+        now: Time,
+    ) -> Option<(u32, Time)> {
         let port = &mut self.net.ports[index as usize];
         if !self.probes.watches_ports {
-            let account = Account { side: &mut self.net.sides[port.side as usize], window: &self.net.window };
-            if let Some(arrival) = port.link.pass(packet, now, account) {
+            let side = &mut self.net.sides[port.side as usize];
+            if let Some(arrival) = port.link.pass(packet, now, Account { side, window: &self.net.window }) {
+                side.all_delivered += u64::from(folded);
                 return Some((port.side, arrival));
             }
         }
-        self.offer(index, packet, now)
+        let crossed = self.offer(index, packet, now);
+        if let Some((side, _)) = crossed {
+            self.net.sides[side as usize].all_delivered += u64::from(folded);
+        }
+        crossed
     }
 
     /// The same for a link that may need its surroundings. Apart, so that others do not pay for them.
@@ -148,17 +160,28 @@ impl Engine<'_> {
     #[inline(never)]
     fn hand_over(&mut self, index: u32) {
         let lane = self.net.ports[index as usize].side;
+        if self.served.len() == 1
+            && let Some((packet, arrival)) = self.served.pop()
+        {
+            return self.hand_on(lane, packet, arrival);
+        }
         let mut served = std::mem::take(&mut self.served);
-        for (mut packet, arrival) in served.drain(..) {
-            let info = self.net.flows[packet.flow as usize];
-            if arrival > self.fence {
-                self.hold(lane, key(arrival, Rank::Arrival, lane, info.tie), &packet);
-            } else {
-                self.net.sides[lane as usize].all_delivered += 1;
-                self.enter(&mut packet, &info, arrival);
-            }
+        for (packet, arrival) in served.drain(..) {
+            self.hand_on(lane, packet, arrival);
         }
         self.served = served;
+    }
+
+    /// One of them.
+    #[inline(always)]
+    fn hand_on(&mut self, lane: u32, mut packet: Packet, arrival: Time) {
+        let info = self.net.flows[packet.flow as usize];
+        if arrival > self.fence {
+            self.hold(lane, key(arrival, Rank::Arrival, lane, info.tie), &packet);
+        } else {
+            self.net.sides[lane as usize].all_delivered += 1;
+            self.enter(&mut packet, &info, arrival);
+        }
     }
 
     /// Packets that a link has dropped leave the network.

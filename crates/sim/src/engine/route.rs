@@ -89,15 +89,15 @@ impl Engine<'_> {
                     _ => return,
                 }
             };
-            let Some((lane, arrival)) = self.cross(index, packet, now) else { return };
+            let Some((lane, arrival)) = self.cross(index, folded, packet, now) else { return };
             let key = key(arrival, Rank::Arrival, lane, info.tie);
             if !folded {
                 return self.fly(lane, key, packet);
             }
             if arrival > self.fence {
+                self.net.sides[lane as usize].all_delivered -= 1;
                 return self.hold(lane, key, packet);
             }
-            self.net.sides[lane as usize].all_delivered += 1;
             now = arrival;
         }
     }

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use evenflow_base::schema::Way;
 use evenflow_base::{Heap, Packet, Reason, Time};
 use evenflow_queue::Setting as QueueSetting;
-use evenflow_stage::{Act, Cx, HeldPacket, Message, Own, Pass, RoundTrip, Setting, Whose};
+use evenflow_stage::{Act, Cx, HeldPacket, Message, Own, Pass, Setting, Whose};
 
 use super::{Engine, Wake};
 use crate::events::{Key, Rank, key, time_of};
@@ -102,10 +102,8 @@ impl Engine<'_> {
     /// A packet meets a stage. Says whether it goes on.
     #[inline(never)]
     pub(super) fn pass(&mut self, index: u32, way: Way, packet: &mut Packet, now: Time) -> bool {
-        let round_trip = match self.net.stages[index as usize].round_trips {
-            true => self.net.round_trip(packet.flow),
-            false => RoundTrip::default(),
-        };
+        let asks = self.net.stages[index as usize].round_trips;
+        let round_trip = asks.then(|| self.net.round_trip(packet.flow));
         let info = &self.net.flows[packet.flow as usize];
         let slot = &mut self.net.stages[index as usize];
         let flow = u64::from(self.net.slots.id(packet.flow));
@@ -114,7 +112,9 @@ impl Engine<'_> {
         let mut cx = Cx::new(now, whose, way, &mut slot.stream, options, acts);
         let pass = match way {
             Way::Forward => {
-                cx.round_trip = round_trip;
+                if let Some(round_trip) = round_trip {
+                    cx.round_trip = round_trip;
+                }
                 slot.stage.forward(packet, &mut cx)
             }
             Way::Backward => slot.stage.backward(packet, &mut cx),

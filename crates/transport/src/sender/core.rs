@@ -487,8 +487,12 @@ impl Core {
         let mut ip = if again { self.marks.again } else { self.marks.first } as u8;
         if self.exposed.is_some() || self.departures.is_some() {
             let flight = flight(self);
-            ip = self.say(seq, payload, again, ip, flight, x);
-            self.depart(seq, payload, again, flight as u64, x);
+            if self.exposed.is_some() {
+                ip = self.say(seq, payload, again, ip, flight, x);
+            }
+            if self.departures.is_some() {
+                self.depart(seq, payload, again, flight as u64, x);
+            }
         }
         if self.marks.send_cwr && self.marks.mode == Ecn::Classic && !again {
             bits |= flags::CWR;

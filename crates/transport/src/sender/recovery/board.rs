@@ -288,23 +288,42 @@ impl Board {
         true
     }
 
+    /// Whether no segment is reported, lost or retransmitted.
+    #[inline]
+    pub fn is_calm(&self) -> bool {
+        (self.sacked | self.lost | self.resent) == 0
+    }
+
     /// Takes in an acknowledgement of everything before `una` with its report.
-    #[inline(always)]
     pub fn acknowledge(&mut self, una: u64, report: &Report, now: Time, floor: Duration) -> Delivered {
+        self.take_ack::<false>(una, report, now, floor)
+    }
+
+    /// The same. `CALM`: the scoreboard [is calm](Board::is_calm), and the report is empty.
+    #[inline(always)]
+    pub fn take_ack<const CALM: bool>(
+        &mut self,
+        una: u64,
+        report: &Report,
+        now: Time,
+        floor: Duration,
+    ) -> Delivered {
         let mut news = Delivered::default();
-        let disordered = self.sacked > 0 || self.lost > 0;
+        let disordered = !CALM && (self.sacked > 0 || self.lost > 0);
         while let Some(&segment) = self.segments.front() {
             if segment.end() > una {
                 break;
             }
             self.segments.pop_front();
             self.outstanding -= u64::from(segment.len);
-            if segment.is(SACKED) {
-                self.sacked -= u64::from(segment.len);
-                self.sacked_segments -= 1;
-                continue;
+            if !CALM {
+                if segment.is(SACKED) {
+                    self.sacked -= u64::from(segment.len);
+                    self.sacked_segments -= 1;
+                    continue;
+                }
+                self.forget(&segment);
             }
-            self.forget(&segment);
             self.deliver(&segment, now, floor, disordered, &mut news);
         }
         if disordered {
@@ -314,8 +333,10 @@ impl Board {
             });
         }
         self.forward = self.forward.max(una);
-        for n in 0..report.blocks().len() {
-            self.take_block(n, una, report, now, floor, &mut news);
+        if !CALM {
+            for n in 0..report.blocks().len() {
+                self.take_block(n, una, report, now, floor, &mut news);
+            }
         }
         news
     }

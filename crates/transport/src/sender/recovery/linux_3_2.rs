@@ -69,7 +69,7 @@ impl LossRecovery for Linux3_2 {
         }
         let was = c.state;
         let seen = self.scoreboard.board.preview(ack.seq, report, self.mark);
-        let got = self.scoreboard.acknowledge(c, ack, report, Duration::ZERO, x);
+        let got = self.scoreboard.acknowledge::<false>(c, ack, report, Duration::ZERO, x);
         let (delivered, advanced, mut growth) = (got.delivered, got.advanced, got.growth);
         self.learn_reordering(c, &seen, ack.seq);
         if c.state == Recovery::Reduction && ack.seq > c.recover {
@@ -186,7 +186,7 @@ impl LossRecovery for Linux3_2 {
         if std::mem::take(&mut self.waits) {
             self.resend_head(c, x);
         }
-        self.scoreboard.transmit(c, true, x);
+        self.scoreboard.transmit::<false>(c, true, x);
     }
 
     fn reordering(&self, _: &Profile) -> u32 {

@@ -76,7 +76,7 @@ pub(super) trait LossRecovery {
 
     /// Congestion marks that an ACK reports. It newly covers `packets` segments and `bytes` bytes. The first
     /// mark of a round trip is a congestion event, unless the control takes every mark.
-    #[inline(never)]
+    #[inline(always)]
     fn congestion_marks(&mut self, c: &mut Core, ack: &Packet, packets: u32, bytes: u64, x: &Context) -> u32 {
         let marks = c.reported_marks(ack, packets);
         if marks > 0 {

@@ -138,9 +138,9 @@ impl Scoreboard {
         Tally { unacked: self.board.len() as u32, sacked, lost, retransmitted }
     }
 
-    /// Takes an ACK in, except for what it says of marks. `floor`: see [`Board::acknowledge`].
+    /// Takes an ACK in, except for what it says of marks. `CALM` and `floor`: see [`Board::take_ack`].
     #[inline(always)]
-    pub(super) fn acknowledge(
+    pub(super) fn acknowledge<const CALM: bool>(
         &mut self,
         c: &mut Core,
         ack: &Packet,
@@ -149,7 +149,7 @@ impl Scoreboard {
         x: &Context,
     ) -> News {
         let flight = self.board.pipe() as f64;
-        let delivered = self.board.acknowledge(ack.seq, report, x.now, floor);
+        let delivered = self.board.take_ack::<CALM>(ack.seq, report, x.now, floor);
         let advanced = ack.seq > c.una;
         let bytes = ack.seq - c.una;
         let segments = c.whole_segments(bytes, x.profile.mss);
@@ -270,10 +270,11 @@ impl Scoreboard {
 
     /// Sends what the pipe leaves space for: lost segments first, then new data, then what RFC 6675 allows
     /// beyond (section 4, NextSeg). Linux 3.2 (`linux`) retransmits in recovery and after a timeout only.
+    /// `CALM`: the scoreboard [is calm](Board::is_calm), and the state is open.
     #[inline(always)]
-    pub(super) fn transmit(&mut self, c: &mut Core, linux: bool, x: &mut Context) {
+    pub(super) fn transmit<const CALM: bool>(&mut self, c: &mut Core, linux: bool, x: &mut Context) {
         let from = x.out.len();
-        self.fill_pipe(c, linux, x);
+        self.fill_pipe::<CALM>(c, linux, x);
         if x.profile.segmentation_offload {
             c.mark_bursts(&mut x.out[from..], x.profile);
             self.note_usage(c, x.out.len() > from, x.profile);
@@ -283,14 +284,14 @@ impl Scoreboard {
         }
     }
 
-    fn fill_pipe(&mut self, c: &mut Core, linux: bool, x: &mut Context) {
+    fn fill_pipe<const CALM: bool>(&mut self, c: &mut Core, linux: bool, x: &mut Context) {
         let window = c.window().cwnd as i64 as u64;
-        let in_recovery = c.state == Recovery::Recovery;
-        let only_new = linux && !in_recovery && c.state != Recovery::Loss;
+        let in_recovery = !CALM && c.state == Recovery::Recovery;
+        let only_new = CALM || (linux && !in_recovery && c.state != Recovery::Loss);
         let mut burst = 0;
         // Without limited transmit (RFC 3042) reports alone let nothing new out: what they cover counts as in
         // flight.
-        let held_back = c.state == Recovery::Disorder && !x.profile.limited_transmit;
+        let held_back = !CALM && c.state == Recovery::Disorder && !x.profile.limited_transmit;
         while c.life == Life::Open && x.out.len() < MOST_AT_ONCE {
             let reported = if held_back { self.board.sacked() } else { 0 };
             let space = window.saturating_sub(self.board.pipe() + reported);

@@ -13,7 +13,7 @@ use crate::sender::core::{Context, Core};
 
 use super::LossRecovery;
 use super::board::{Board, Delivered};
-use super::scoreboard::{News, Scoreboard};
+use super::scoreboard::Scoreboard;
 
 /// RACK-TLP: recoveries in a row without a duplicate report before the reordering window shrinks again (RFC
 /// 8985 section 6.2 step 4).
@@ -73,96 +73,16 @@ impl LossRecovery for Selective {
         if ack.seq < c.una {
             return; // old (RFC 9293 section 3.10.7.4)
         }
-        let board = &self.scoreboard.board;
-        let in_network = board.outstanding() - board.sacked();
-        let floor = c.rtt.least().unwrap_or(Duration::ZERO);
-        let news = self.scoreboard.acknowledge(c, ack, report, floor, x);
-        let News { delivered, advanced, .. } = news;
-        if c.state == Recovery::Reduction && ack.seq > c.recover {
-            self.leave_recovery(c, x.profile);
+        let calm = c.state == Recovery::Open
+            && report.blocks().is_empty()
+            && ack.seq > c.una
+            && self.scoreboard.board.is_calm()
+            && self.probe.is_none();
+        if calm && !x.profile.general {
+            self.take_ack::<true>(c, ack, report, x);
+        } else {
+            self.take_any_ack(c, ack, report, x);
         }
-        let marks = match c.marks.mode {
-            Ecn::Off => 0,
-            // An ACK that delivers nothing may be old; its counter is ignored.
-            Ecn::Accurate | Ecn::ReEcn | Ecn::ReEcnUnlimited if delivered.segments == 0 => 0,
-            _ => self.congestion_marks(c, ack, delivered.segments, delivered.bytes, x),
-        };
-        if advanced {
-            self.scoreboard.advance(c, &news, x);
-        } else if x.profile.rto == RtoRule::AnyAck && c.una < c.high {
-            c.rto = c.rtt.timeout(x.profile);
-            c.timer = x.profile.due(x.now, c.rto);
-        }
-        if x.profile.loss_detection == LossDetection::Rack {
-            self.adapt_reordering(c, &delivered);
-        }
-        if x.profile.undo {
-            self.try_undo(c, ack, &delivered, advanced, x.profile);
-        }
-        let lost = self.find_losses(c, x);
-        if self.probe.is_some() {
-            self.end_probe(c, ack, report, &delivered, advanced, x);
-        }
-        let mut growth = news.growth;
-        if x.profile.count_delivered {
-            (growth.bytes, growth.segments) = (delivered.bytes, u64::from(delivered.segments));
-        }
-        if c.departures.is_some() {
-            self.scoreboard.report_to_control(c, ack.seq, report, marks, x.now);
-        }
-        if advanced && c.needs.every_ack {
-            c.pass_to_control(ack, growth, marks, x);
-        }
-        match c.state {
-            Recovery::Open | Recovery::Disorder | Recovery::Reduction if lost > 0 => {
-                self.begin_recovery(c, in_network, x);
-                self.share_out(c, &delivered, false, x.profile);
-            }
-            Recovery::Open | Recovery::Disorder => {
-                let disordered = self.scoreboard.board.sacked() > 0;
-                c.enter(if disordered { Recovery::Disorder } else { Recovery::Open });
-                if advanced {
-                    self.grow(c, growth, marks, x);
-                }
-            }
-            Recovery::Recovery if ack.seq >= c.recover => {
-                self.leave_recovery(c, x.profile);
-                // Linux counts what the last ACK of a recovery delivers towards the next segment; rate
-                // halving did not.
-                let counts = x.profile.count_delivered && x.profile.reduction != Reduction::RateHalving;
-                if counts && self.scoreboard.board.lost() == 0 {
-                    self.grow(c, growth, marks, x);
-                }
-            }
-            Recovery::Reduction | Recovery::Recovery => {
-                self.share_out(c, &delivered, advanced && lost == 0, x.profile);
-            }
-            Recovery::Loss => {
-                let over = ack.seq >= c.recover;
-                if over {
-                    c.enter(Recovery::Open);
-                    self.recovered();
-                }
-                if advanced {
-                    self.grow(c, growth, marks, x);
-                }
-                if x.profile.reduce_after_timeout && lost > 0 && !over {
-                    self.begin_recovery(c, in_network, x);
-                    self.share_out(c, &delivered, false, x.profile);
-                }
-            }
-        }
-        let calm = matches!(c.state, Recovery::Open | Recovery::Disorder);
-        if calm && self.scoreboard.board.lost() > 0 {
-            // Data sent since the start of the recovery is lost too: a new event.
-            self.begin_recovery(c, in_network, x);
-            self.share_out(c, &delivered, false, x.profile);
-        }
-        self.transmit(c, x);
-        if c.una == c.high {
-            c.rest(x);
-        }
-        self.after_sending(c, x);
     }
 
     /// RFC 6298 section 5.4 to 5.6, RFC 5681 section 3.1, RFC 6675 section 5.1.
@@ -225,7 +145,7 @@ impl LossRecovery for Selective {
 
     #[inline(always)]
     fn transmit(&mut self, c: &mut Core, x: &mut Context) {
-        self.scoreboard.transmit(c, false, x);
+        self.scoreboard.transmit::<false>(c, false, x);
     }
 
     #[inline]
@@ -263,18 +183,137 @@ impl Selective {
         }
     }
 
+    /// Takes in an ACK that is not old. `CALM`: the state is open, nothing is reported, lost or
+    /// retransmitted, no probe is out, and the ACK advances.
+    #[inline(always)]
+    fn take_ack<const CALM: bool>(&mut self, c: &mut Core, ack: &Packet, report: &Report, x: &mut Context) {
+        let board = &self.scoreboard.board;
+        let in_network = board.outstanding() - board.sacked();
+        let floor = c.rtt.least().unwrap_or(Duration::ZERO);
+        let news = self.scoreboard.acknowledge::<CALM>(c, ack, report, floor, x);
+        let delivered = news.delivered;
+        let advanced = CALM || news.advanced;
+        if !CALM && c.state == Recovery::Reduction && ack.seq > c.recover {
+            self.leave_recovery(c, x.profile);
+        }
+        let marks = match c.marks.mode {
+            Ecn::Off => 0,
+            // An ACK that delivers nothing may be old; its counter is ignored.
+            Ecn::Accurate | Ecn::ReEcn | Ecn::ReEcnUnlimited if delivered.segments == 0 => 0,
+            _ => self.congestion_marks(c, ack, delivered.segments, delivered.bytes, x),
+        };
+        if advanced {
+            self.scoreboard.advance(c, &news, x);
+        } else if x.profile.rto == RtoRule::AnyAck && c.una < c.high {
+            c.rto = c.rtt.timeout(x.profile);
+            c.timer = x.profile.due(x.now, c.rto);
+        }
+        if x.profile.loss_detection == LossDetection::Rack {
+            self.adapt_reordering(c, &delivered);
+        }
+        if !CALM && x.profile.undo {
+            self.try_undo(c, ack, &delivered, advanced, x.profile);
+        }
+        let lost = self.find_losses(c, x);
+        if !CALM && self.probe.is_some() {
+            self.end_probe(c, ack, report, &delivered, advanced, x);
+        }
+        let mut growth = news.growth;
+        if x.profile.count_delivered {
+            (growth.bytes, growth.segments) = (delivered.bytes, u64::from(delivered.segments));
+        }
+        if c.departures.is_some() {
+            self.scoreboard.report_to_control(c, ack.seq, report, marks, x.now);
+        }
+        if advanced && c.needs.every_ack {
+            c.pass_to_control(ack, growth, marks, x);
+        }
+        // A mark may have begun a reduction.
+        if CALM && c.state == Recovery::Open {
+            self.grow(c, growth, marks, x);
+            self.scoreboard.transmit::<true>(c, false, x);
+            if c.una == c.high {
+                c.rest(x);
+            }
+            return self.after_sending(c, x);
+        }
+        match c.state {
+            Recovery::Open | Recovery::Disorder | Recovery::Reduction if lost > 0 => {
+                self.begin_recovery(c, in_network, x);
+                self.share_out(c, &delivered, false, x.profile);
+            }
+            Recovery::Open | Recovery::Disorder => {
+                let disordered = self.scoreboard.board.sacked() > 0;
+                c.enter(if disordered { Recovery::Disorder } else { Recovery::Open });
+                if advanced {
+                    self.grow(c, growth, marks, x);
+                }
+            }
+            Recovery::Recovery if ack.seq >= c.recover => {
+                self.leave_recovery(c, x.profile);
+                // Linux counts what the last ACK of a recovery delivers towards the next segment; rate
+                // halving did not.
+                let counts = x.profile.count_delivered && x.profile.reduction != Reduction::RateHalving;
+                if counts && self.scoreboard.board.lost() == 0 {
+                    self.grow(c, growth, marks, x);
+                }
+            }
+            Recovery::Reduction | Recovery::Recovery => {
+                self.share_out(c, &delivered, advanced && lost == 0, x.profile);
+            }
+            Recovery::Loss => {
+                let over = ack.seq >= c.recover;
+                if over {
+                    c.enter(Recovery::Open);
+                    self.recovered();
+                }
+                if advanced {
+                    self.grow(c, growth, marks, x);
+                }
+                if x.profile.reduce_after_timeout && lost > 0 && !over {
+                    self.begin_recovery(c, in_network, x);
+                    self.share_out(c, &delivered, false, x.profile);
+                }
+            }
+        }
+        let calm = matches!(c.state, Recovery::Open | Recovery::Disorder);
+        if calm && self.scoreboard.board.lost() > 0 {
+            // Data sent since the start of the recovery is lost too: a new event.
+            self.begin_recovery(c, in_network, x);
+            self.share_out(c, &delivered, false, x.profile);
+        }
+        self.transmit(c, x);
+        if c.una == c.high {
+            c.rest(x);
+        }
+        self.after_sending(c, x);
+    }
+
+    /// The same for any ACK.
+    #[inline(never)]
+    fn take_any_ack(&mut self, c: &mut Core, ack: &Packet, report: &Report, x: &mut Context) {
+        self.take_ack::<false>(c, ack, report, x);
+    }
+
     /// Looks for losses; returns the bytes newly lost, and sets the timer for those that may follow.
+    #[inline(always)]
     fn find_losses(&mut self, c: &Core, x: &Context) -> u64 {
+        if self.scoreboard.board.sacked() > 0 || self.scoreboard.board.lost() > 0 {
+            return self.mark_losses(c, x);
+        }
+        if self.kind == Early::Reordering {
+            self.early = Time::NEVER;
+        }
+        0
+    }
+
+    /// The same where something is reported or lost.
+    #[inline(never)]
+    fn mark_losses(&mut self, c: &Core, x: &Context) -> u64 {
         let in_recovery = matches!(c.state, Recovery::Recovery | Recovery::Loss);
         let enough = self.scoreboard.board.sacked_segments() >= x.profile.duplicate_threshold;
         let window = self.reordering_window(c, in_recovery || enough);
         let board = &mut self.scoreboard.board;
-        if board.sacked() == 0 && board.lost() == 0 {
-            if self.kind == Early::Reordering {
-                self.early = Time::NEVER;
-            }
-            return 0;
-        }
         match x.profile.loss_detection {
             LossDetection::Fack => board.mark_by_distance(x.profile.duplicate_threshold, x.profile.mss),
             LossDetection::Rack => {
