@@ -11,6 +11,27 @@ pub static OBSERVABLES: &[Observable] = &[
         doc: "Slow-start threshold of a TCP flow; no value before the first threshold.",
     },
     Observable {
+        name: "rtt",
+        unit: "s",
+        doc: "Last sample of the round-trip time; no value before the first.",
+    },
+    Observable {
+        name: "srtt",
+        unit: "s",
+        doc: "Smoothed round-trip time; no value before the first sample.",
+    },
+    Observable {
+        name: "flight",
+        unit: "packets",
+        doc: "Data in flight as the sender estimates it: sent, neither acknowledged nor considered lost.",
+    },
+    Observable {
+        name: "recovery",
+        unit: "1",
+        doc: "State of loss recovery: 0 open, 1 disorder, 2 reduction after marks, 3 fast recovery, \
+              4 after a timeout.",
+    },
+    Observable {
         name: "probed_window",
         unit: "packets",
         doc: "With every = \"packet\": the congestion window before each segment that the sender receives, \

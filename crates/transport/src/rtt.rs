@@ -18,9 +18,12 @@ pub struct RttEstimator {
     round: u64,
     /// The smallest time seen; [`UNSEEN`]: none was.
     least: Duration,
-    /// The last sample; [`UNSEEN`]: none since [`RttEstimator::take_sample`].
-    latest: Duration,
+    /// The last sample in ns, with [`FRESH`] until it is taken; all other bits set: there was none.
+    latest: u64,
 }
+
+/// A bit of [`RttEstimator::latest`] that no time has.
+const FRESH: u64 = 1 << 63;
 
 /// Longer than every time.
 const UNSEEN: Duration = Duration(u64::MAX);
@@ -34,7 +37,7 @@ impl Default for RttEstimator {
             highest: 0,
             round: 0,
             least: UNSEEN,
-            latest: UNSEEN,
+            latest: !FRESH,
         }
     }
 }
@@ -43,7 +46,7 @@ impl RttEstimator {
     /// A sample (section 2.2 and 2.3: gains 1/8 and 1/4). `una` and `next` delimit what is in flight.
     #[inline(always)]
     pub fn sample(&mut self, rtt: Duration, una: u64, next: u64, profile: &Profile) {
-        self.latest = rtt;
+        self.latest = rtt.0 | FRESH;
         if profile.rto == RtoRule::Rfc {
             self.take(rtt.0 as i64)
         } else {
@@ -86,11 +89,16 @@ impl RttEstimator {
     /// The last sample, once.
     #[inline]
     pub fn take_sample(&mut self) -> Option<Duration> {
-        let latest = self.latest;
-        (latest != UNSEEN).then(|| {
-            self.latest = UNSEEN;
-            latest
+        (self.latest & FRESH != 0).then(|| {
+            self.latest &= !FRESH;
+            Duration(self.latest)
         })
+    }
+
+    /// The last sample.
+    pub fn latest(&self) -> Option<Duration> {
+        let latest = self.latest & !FRESH;
+        (latest != !FRESH).then_some(Duration(latest))
     }
 
     /// The time that the newest segment of an ACK took, for the smallest.

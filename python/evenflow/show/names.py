@@ -93,6 +93,7 @@ SERIES = {
     "srtt": "smoothed round-trip time",
     "base_rtt": "base round-trip time",
     "flight": "data in flight",
+    "recovery": "state of loss recovery",
     "bytes_in_flight": "data in flight",
     "sojourn": "sojourn time",
     "probability": "drop or mark probability",

@@ -210,6 +210,42 @@ events = ["open"]"#;
     }
 }
 
+/// The series of a flow agree with the record: round trips of one segment in flight, and the states of a sender that loses.
+#[test]
+fn series_of_a_flow_have_its_round_trips_and_states() {
+    let text = |tcp: &str, queue: &str| {
+        format!(
+            r#"
+duration = "8 s"
+links.only = {{ rate = "12 Mbit/s", delay = "10 ms", queue = {{ limit = "{queue} packets" }} }}
+groups.a = {{ users = 1, path = ["only"], traffic = {{ kind = "bulk" }}, tcp = {{ stack = "linux", {tcp} }} }}
+[record]
+series = [
+    {{ of = "groups.a.users[0].flows[0].rtt", every = "3 ms" }},
+    {{ of = "groups.a.users[0].flows[0].srtt", every = "3 ms" }},
+    {{ of = "groups.a.users[0].flows[0].flight", every = "3 ms" }},
+    {{ of = "groups.a.users[0].flows[0].recovery", every = "3 ms" }},
+]
+"#
+        )
+    };
+    let series = |r: &Run, name: &str| r.column(&format!("groups.a.users[0].flows[0].{name}")).1.to_vec();
+    let calm = run(&text(r#"max_window = "1448 B", ack_every = 1"#, "20"), 1);
+    let rtt = calm.number("groups.a.rtt_s_p50");
+    assert!(series(&calm, "rtt")[100..].iter().all(|x| (x - rtt).abs() < 1e-6), "{rtt}");
+    assert!(series(&calm, "srtt")[1000..].iter().all(|x| (x - rtt).abs() < 1e-4), "{rtt}");
+    assert!(series(&calm, "flight")[100..].iter().all(|x| *x == 1.0));
+    assert!(series(&calm, "recovery").iter().all(|x| *x == 0.0));
+    let lossy = run(&text("ack_every = 1", "20"), 1);
+    assert!(lossy.number("groups.a.senders.reductions.loss") > 3.0);
+    let states = series(&lossy, "recovery");
+    let seen = |state: f64| states.iter().filter(|x| **x == state).count();
+    assert!(seen(0.0) > seen(3.0) && seen(3.0) > 5, "{} {}", seen(0.0), seen(3.0));
+    let [least, most] = ["p5", "max"].map(|what| lossy.number(&format!("groups.a.rtt_s_{what}")));
+    let rtts = series(&lossy, "rtt");
+    assert!(rtts[100..].iter().all(|x| *x <= most) && rtts.iter().any(|x| *x > least));
+}
+
 const ALL: &str = r#"histograms = [
     "links.line.queue.delay", "links.line.classes.low.queue.delay", "groups.bulk.delay", "groups.bulk.users.delay",
     "groups.bulk.rtt", "groups.pages.rtt",

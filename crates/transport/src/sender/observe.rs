@@ -1,5 +1,7 @@
 //! The values of what can be observed of a sender ([`crate::observables`]).
 
+use evenflow_base::Duration;
+
 use crate::Profile;
 
 use super::{Life, Sender};
@@ -12,6 +14,10 @@ impl Sender {
         match name {
             "window" => segments(self.window().cwnd),
             "ssthresh" => segments(self.window().ssthresh),
+            "rtt" => self.core.rtt.latest().map(Duration::seconds),
+            "srtt" => self.smoothed_rtt().map(Duration::seconds),
+            "flight" => segments(self.in_flight(profile)),
+            "recovery" => Some(f64::from(self.core.state as u8)),
             "probed_window" => probed(self.window().cwnd),
             "probed_ssthresh" => probed(self.remembered_threshold(profile)),
             _ => self.control().observe(name),
