@@ -1,4 +1,4 @@
-//! A link: a queue served at a rate, then a delay. [`Link::offer`] is its only input.
+//! A link: a queue served at a rate, then a delay. [`Link::offer`] is its only input; [`Link::pass`] is its short cut.
 //!
 //! ```text
 //! offer: due decisions → queue → transmitter → delay, impairments → far end

@@ -44,7 +44,7 @@ pub enum Hop {
     /// the port at which they were lost.
     Discard,
     /// The end of a stage's packet without a destination.
-    Nobody,
+    Sink,
 }
 
 /// The endpoint of a flow's packets.

@@ -69,10 +69,10 @@ impl Builder<'_, '_> {
                 let end = Hop::Peer(self.stage_at(peer, place, places));
                 if at > from { (from + 1..at, Way::Forward, end) } else { (at + 1..from, Way::Backward, end) }
             }
-            To::Forward if hop.against => (0..from, Way::Backward, Hop::Nobody),
-            To::Forward => (after, Way::Forward, Hop::Nobody),
-            To::Backward if hop.against => (after, Way::Forward, Hop::Nobody),
-            To::Backward => (0..from, Way::Backward, Hop::Nobody),
+            To::Forward if hop.against => (0..from, Way::Backward, Hop::Sink),
+            To::Forward => (after, Way::Forward, Hop::Sink),
+            To::Backward if hop.against => (after, Way::Forward, Hop::Sink),
+            To::Backward => (0..from, Way::Backward, Hop::Sink),
         };
         let mut entries = self.way(group, place, places, hops, way);
         entries.push(end);

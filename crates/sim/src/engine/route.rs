@@ -113,7 +113,7 @@ impl Engine<'_> {
             }
             Hop::Peer(stage) => self.deliver_message(stage, packet, now),
             Hop::Discard => self.arrive_lost(packet, now),
-            Hop::Nobody => drop(self.end_own(packet)),
+            Hop::Sink => drop(self.end_own(packet)),
             Hop::Port { .. } | Hop::End(_) => return true,
         }
         false
