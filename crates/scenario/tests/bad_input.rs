@@ -24,7 +24,7 @@ fn unknown_keys_name_the_nearest() {
         "links.bottleneck.bandwidth",
         json!("5 s"),
         "links.bottleneck.bandwidth: unknown key \"bandwidth\"; valid names are delay, jitter, loss, per, queue, rate, \
-         reverse",
+         reverse, serve",
     );
     one(
         "groups.heavy.trafic",
