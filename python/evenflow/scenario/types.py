@@ -2958,10 +2958,10 @@ class Recording(Table):
 
     Attributes:
         series: Time series. (list of series tables; default: absent: none)
-        histograms: "links.L.queue.packets" (share of time at each queue length), "links.L.queue.at_drop" (drops by
-            queue length), "links.L.queue.delay" and "links.L.classes.CLASS.queue.delay" (packets by queueing delay),
-            "groups.G.delay" and "groups.G.users.delay" (data packets by one-way delay), "groups.G.rtt" (samples of
-            the round-trip time). (list of names; default: absent: none)
+        histograms: "links.L.queue.packets": share of time at each queue length. "links.L.queue.at_drop": drops by
+            queue length. "links.L.queue.delay", "links.L.classes.CLASS.queue.delay": packets by queueing delay.
+            "groups.G.delay", "groups.G.users.delay": data packets by one-way delay. "groups.G.rtt": samples of the
+            round-trip time. (list of names; default: absent: none)
         events: Kinds of events to list one by one. (list out of drop, mark, arrival, open, close; default: absent:
             none)
         trace: Flows to trace packet by packet with header fields, at every component. Write "groups.G",
