@@ -83,6 +83,7 @@ LINKS: dict[str, dict[str, Any]] = {
         "links.bottleneck.loss": {"probability": 0.001, "retransmissions": 3, "retransmission_delay": "1 ms"}
     },
     "loss of every 1000th": {"links.bottleneck.loss": {"every": 1000}},
+    "service in grants": {"links.bottleneck.serve": {"kind": "grants", "every": "1 ms"}},
     "rate in steps": {"links.bottleneck.rate": {"steps": [["0 s", "100 Mbit/s"], ["2 s", "95 Mbit/s"]]}},
 }
 """Effects of a link in addition to queueing."""
