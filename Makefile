@@ -74,7 +74,7 @@ test: test-rust test-python ## the tests of every change: a few minutes
 
 test-all: test $(BUILT) ## the slow tests too, which .ci/run runs
 	$(WITH_CARGO) test --workspace --exclude evenflow-python --quiet --locked -- --ignored --skip over_the_whole_grid
-	$(BIN)/python -m pytest -m slow --numprocesses auto --dist loadfile
+	$(BIN)/python -m pytest -m slow --numprocesses auto --dist worksteal
 
 slow: ## the slow tests, with their reasons
 	@grep -rnoE --include=*.py --include=*.rs '(mark\.slow\(|#\[ignore = )".*"' tests/python crates
@@ -84,7 +84,7 @@ test-rust: | $(BIN)/python
 
 # Files go to processes as a whole: their fixtures are made once.
 test-python: $(BUILT)
-	$(BIN)/python -m pytest -m "not slow" --numprocesses auto --dist loadfile
+	$(BIN)/python -m pytest -m "not slow" --numprocesses auto --dist worksteal
 
 torture: $(BUILT) ## the store: shared, killed, damaged, with failing disks and power cuts; a quarter of an hour
 	$(BIN)/python tests/torture/store.py $(PARTS)
