@@ -309,8 +309,10 @@ def test_delays_of_single_packets_are_those_of_the_record(real: Record) -> None:
 def test_delays_of_single_packets_need_a_constant_rate(real: Record) -> None:
     assert real.scenario is not None
     steps = {"steps": [["0 s", "10 Mbit/s"], ["2 s", "5 Mbit/s"]]}
-    with pytest.raises(UsageError, match=r"links\.line\.rate varies"):
-        real.scenario.set("links.line.rate", steps).run(1).packet_delays("links.line")
+    serve = {"kind": "grants", "every": "2 ms"}
+    for path, value in (("links.line.rate", steps), ("links.line.serve", serve)):
+        with pytest.raises(UsageError, match=r"links\.line\.rate varies"):
+            real.scenario.set(path, value).run(1).packet_delays("links.line")
     with pytest.raises(UsageError, match=r"write groups\.NAME or links\.NAME"):
         real.packet_delays("groups.nobody")
     with pytest.raises(UsageError, match="scenario of this record is unknown"):

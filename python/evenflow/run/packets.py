@@ -73,10 +73,10 @@ def _groups(tree: Mapping[str, Any], room: str, owner: str, cls: str | None) -> 
 
 
 def _constant(tree: Mapping[str, Any], link: str, what: str) -> float:
-    """The rate or delay of a link; the record of a packet does not have the one that it met."""
+    """The constant rate or delay of a link. A packet's trace does not have a rate or delay that varies."""
     table = tree["links"][link]
     value = table.get(what)
-    if not isinstance(value, str) or "jitter" in table:
+    if not isinstance(value, str) or "jitter" in table or "serve" in table:
         raise UsageError(
             f"links.{link}.{what} varies, so the queueing delay of a packet is not in its trace. Draw the one-way "
             f"delay of a group, or the series links.{link}.queue.wait."
