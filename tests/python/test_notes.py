@@ -67,6 +67,8 @@ def test_no_randomness(base: ef.Scenario) -> None:
         {"links__line__jitter": {"normal": "1 ms"}},
         {"links__line__queue": {**RED, "action": "drop"}},
         {"links__line__queue": {"kind": "fq-codel"}},
+        {"links__line__queue": {"kind": "dualpi2", "form": "linux"}},
+        {"groups__a__tcp": {"stack": "linux", "congestion_control": "bbr"}},
         {"links__line__delay": {"uniform": ["10 ms", "30 ms"]}},
     ],
 )

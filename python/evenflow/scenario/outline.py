@@ -473,6 +473,7 @@ class Outline:
         """Paths of random quantities; empty where every seed gives the same run."""
         found = [self._as_written(path) for path in _laws(self.tree)]
         found += [source.path for source in self.sources if source.kind == "poisson"]
+        found += [paths.render(("groups", one.group, "tcp")) for one in self.sources if one.control in ("bbr", "bbr1")]
         for way in self.ways.values():
             flows = sum(source.count for source in self.crossing(way))
             rules = [way.queue, way.scheduler, *_leaves(way.scheduler)]
@@ -504,4 +505,6 @@ def _draws(rule: Tree, flows: int) -> bool:
     kind = rule.get("kind")
     if kind in ("sfq", "fq-codel"):
         return flows > 1
+    if kind == "dualpi2":
+        return bool(rule["form"] == "linux")
     return kind in ("red", "load-based", "constant-probability", "rem", "pie", "csfq")
