@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Tree: TypeAlias = "Mapping[str, Any]"
 
+FIFO = "fifo"
+"""The scheduler of a queue that names none."""
 DATAGRAMS = ("poisson", "cbr", "ping")
 MARKERS = ("red", "virtual-queue", "load-based", "constant-probability", "rem")
 """Queues whose `action` says what becomes of a packet they pick."""
@@ -133,7 +135,7 @@ class Way:
     @property
     def scheduler(self) -> Tree:
         """The scheduler's table."""
-        found: Tree = self.queue.get("scheduler") or {"kind": "fifo"}
+        found: Tree = self.queue.get("scheduler") or {"kind": FIFO}
         return found
 
     @property

@@ -11,7 +11,7 @@ from ..errors import EvenflowError
 from ..judge import claims
 from ..run import evidence
 from ..run.tunnels import FROM
-from ..scenario.outline import mean_of
+from ..scenario.outline import FIFO, mean_of
 from ..words import counted, listed
 from . import names
 from .console import clean, console, grid, plain, rate, share, table, time_span
@@ -289,10 +289,10 @@ def _queue(way: Way) -> str:
     if way.rate is None:
         return "–"
     scheduler = way.scheduler
-    served = "" if scheduler["kind"] == "fifo" else scheduler["kind"]
+    served = "" if scheduler["kind"] == FIFO else scheduler["kind"]
     if served and "per" in scheduler:
         served += f" per {scheduler['per']}"
-    return ", ".join(part for part in (way.kind or "fifo", served) if part)
+    return ", ".join(part for part in (way.kind or FIFO, served) if part)
 
 
 def _sends(source: Source) -> str:
