@@ -268,6 +268,8 @@ fn a_lost_segment_is_reported_with_its_record_and_recovery_with_its_states() {
         assert_eq!(seen.states, [Recovery::Disorder, Recovery::Recovery, Recovery::Open], "{sack}");
         let again: Vec<&Sent> = seen.sent.iter().filter(|sent| sent.seq == 50_000).collect();
         assert_eq!((again.len(), again[1].lost), (2, 1000));
+        // 43 segments, less three that arrived and, with SACK, the lost one; and the retransmission.
+        assert_eq!(again[1].in_flight, if sack { 40_000 } else { 41_000 }, "{sack}");
         assert_eq!(seen.samples.iter().map(|sample| sample.newly_lost).sum::<u64>(), 1000);
     }
 }
