@@ -228,7 +228,7 @@ fn shape(shape: &Shape) -> Json {
             });
             let trace = json!({
                 "type": "object", "additionalProperties": false, "required": ["trace"],
-                "properties": { "trace": { "type": "string" } },
+                "properties": { "trace": { "type": "string" }, "loop": { "type": "boolean" } },
             });
             let steps = &or_steps(&reference("plain-rate"))["anyOf"][1];
             json!({ "anyOf": [reference("rate"), steps, opportunities, trace] })
