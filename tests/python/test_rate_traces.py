@@ -34,7 +34,7 @@ def opportunities(seed: int) -> list[int]:
 
 
 def departures(trace: list[int], arrivals: list[tuple[float, int]], most: int, until: float) -> list[float]:
-    """When packets of (arrival, size) leave a link of Mahimahi, by its manual page: each line is 1504 bytes of service.
+    """When packets of (arrival, size) leave a link of Mahimahi. Each line is 1504 bytes of service; a packet may span lines.
 
     Written from the format alone: a list of opportunities in order, a queue, what is left of the packet in service.
     """
@@ -61,7 +61,7 @@ def departures(trace: list[int], arrivals: list[tuple[float, int]], most: int, u
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_a_trace_of_mahimahi_is_read_as_by_its_manual(tmp_path: Path, seed: int) -> None:
+def test_a_trace_of_mahimahi_is_read_as_by_a_second_reader(tmp_path: Path, seed: int) -> None:
     trace = opportunities(seed)
     (tmp_path / "t").write_text("".join(f"{ms}\n" for ms in trace))
     record = ef.Scenario(TREE, source=str(tmp_path / "s.toml")).run(seed)
