@@ -221,6 +221,8 @@ words! {
         Hystart = "hystart",
         /// HyStart++ (RFC 9406).
         HystartPlusPlus = "hystart++",
+        /// SEARCH (draft-chung-ccwg-search-09).
+        Search = "search",
     }
 }
 

@@ -234,3 +234,32 @@ fn prague_has_the_rate_of_a_round_trip_of_25_ms_where_its_own_is_shorter() {
         assert!(range.contains(&rate), "{p}, 50 ms: {rate}, not in {range:?}");
     }
 }
+
+/// SEARCH leaves slow start after the link is full, and without loss if the buffer holds what is sent until then: a window of 3.5
+/// round trips shows the missing ACKs at five or six bandwidth-delay products. Plain slow start leaves by losses only.
+#[test]
+fn search_leaves_slow_start_between_full_link_and_full_buffer() {
+    let start = |rule: &str| {
+        run(
+            &format!(
+                r#"
+duration = "4 s"
+warmup = "1.5 s"
+links.line = {{ rate = "20 Mbit/s", delay = "50 ms", queue = {{ limit = "1200 packets" }} }}
+[groups.a]
+users = 1
+path = ["line"]
+traffic = {{ kind = "bulk" }}
+tcp = {{ stack = "linux", congestion_control = {{ kind = "cubic", slow_start = "{rule}" }} }}
+"#
+            ),
+            1,
+        )
+    };
+    let (search, standard) = (start("search"), start("standard"));
+    assert_eq!(search.drops("line"), 0.0);
+    assert!(standard.drops("line") > 100.0, "{}", standard.drops("line"));
+    assert!(search.number("links.line.utilisation") > 0.99);
+    let queue = search.number("links.line.queue_packets_mean");
+    assert!((4.0 * 173.0..6.0 * 173.0).contains(&queue), "{queue}"); // a bandwidth-delay product is 173 packets
+}

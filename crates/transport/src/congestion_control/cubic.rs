@@ -16,6 +16,7 @@ use crate::{Profile, profile};
 
 use super::hystart::{Hystart, HystartPlusPlus, MOST_SEGMENTS};
 use super::newreno::slow_start;
+use super::search::Search;
 use super::{Acked, Congestion, Control, Needs, Proposal, Registered, Signal, Spurious, WINDOW, Window};
 
 /// The parameters of the curve.
@@ -32,15 +33,16 @@ pub struct Shape {
 }
 
 /// How slow start ends when nothing is lost.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Exit {
     Standard,
     Hystart(Hystart),
     HystartPlusPlus(HystartPlusPlus),
+    Search(Box<Search>),
 }
 
 /// Slow start of [`rfc`] and [`linux`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct SlowStart {
     exit: Exit,
     /// Most segments by which one ACK opens the window in plain slow start.
@@ -57,6 +59,7 @@ impl SlowStart {
             profile::SlowStart::Standard => Exit::Standard,
             profile::SlowStart::Hystart => Exit::Hystart(Hystart::default()),
             profile::SlowStart::HystartPlusPlus => Exit::HystartPlusPlus(HystartPlusPlus::default()),
+            profile::SlowStart::Search => Exit::Search(Box::default()),
         };
         SlowStart { exit, most, smoothed: None, least: None }
     }
@@ -76,6 +79,7 @@ impl SlowStart {
         match &mut self.exit {
             Exit::HystartPlusPlus(hystart) => hystart.finish(),
             Exit::Hystart(hystart) if signal == Signal::Timeout => hystart.reset(),
+            Exit::Search(search) => search.reset(),
             _ => {}
         }
     }
@@ -83,6 +87,12 @@ impl SlowStart {
     /// Slow start by at most `bytes`; gives the bytes used up.
     fn grow(&mut self, w: &mut Window, acked: &Acked, bytes: f64) -> f64 {
         let plain = self.most.map_or(f64::INFINITY, |n| f64::from(n) * acked.mss);
+        if let Exit::Search(search) = &mut self.exit
+            && search.leaves(acked)
+        {
+            w.ssthresh = w.cwnd;
+            return 0.0;
+        }
         match &mut self.exit {
             Exit::Hystart(hystart) => {
                 if let (Some(rtt), Some(least)) = (acked.rtt, self.least) {
@@ -110,7 +120,7 @@ impl SlowStart {
 }
 
 /// CUBIC in one of its forms.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Cubic {
     /// RFC 9438.
     Rfc(rfc::Rfc),
@@ -287,6 +297,10 @@ fast_convergence = true"#,
         Deviation {
             what: "ABE (RFC 8511) is not used: a mark reduces the window like a loss.",
             why: "RFC 9438 section 4.6 has one beta; ABE is experimental.",
+        },
+        Deviation {
+            what: "SEARCH (draft-chung-ccwg-search-09) has no drain phase, and begins again after a pause of more than a window.",
+            why: "Both are options of the draft. Between two bins the earlier window is interpolated backwards.",
         },
         Deviation {
             what: "HyStart++ grows by up to eight segments per ACK, whatever slow_start_segments is.",

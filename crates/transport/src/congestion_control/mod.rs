@@ -11,6 +11,7 @@ pub mod hystart;
 #[cfg(test)]
 mod probe;
 mod register;
+pub mod search;
 pub mod stepper;
 
 use evenflow_base::schema::{Mechanism, Observable, Problem, Values};

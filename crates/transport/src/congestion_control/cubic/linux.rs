@@ -214,7 +214,7 @@ impl Curve {
 }
 
 /// The control.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Linux {
     shape: Shape,
     curve: Curve,

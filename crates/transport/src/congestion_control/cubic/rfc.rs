@@ -139,7 +139,7 @@ impl Curve {
 }
 
 /// The control.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Rfc {
     pub(super) curve: Curve,
     pub(super) start: SlowStart,
