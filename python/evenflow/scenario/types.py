@@ -2283,8 +2283,8 @@ class Cubic(Table):
         form: Implementation: RFC 9438 in real numbers, or the integer arithmetic of a current kernel, of Linux 3.2,
             or of ns-2's module. (one of rfc, linux, linux-3.2, linux-2.6.22; default: absent: linux on linux,
             linux-3.2 on linux3.2, linux-2.6.22 on ns2-linux, else rfc)
-        slow_start: Exit from slow start without loss. (one of standard, hystart, hystart++; default: absent: the
-            stack's setting)
+        slow_start: Exit from slow start without loss. (one of standard, hystart, hystart++, search; default: absent:
+            the stack's setting)
     """
 
     KIND: ClassVar[str | None] = "cubic"
@@ -2294,7 +2294,7 @@ class Cubic(Table):
     fast_convergence: bool | None = None
     reno_friendly: bool | None = None
     form: Literal["rfc", "linux", "linux-3.2", "linux-2.6.22"] | None = None
-    slow_start: Literal["standard", "hystart", "hystart++"] | None = None
+    slow_start: Literal["standard", "hystart", "hystart++", "search"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2658,8 +2658,8 @@ class Tcp(Table):
             fack-adaptive. (flag; default: absent: the profile's value)
         slow_start_at_threshold: Treat a window equal to its threshold as slow start, as in Linux before 3.18. RFC
             5681 allows both. (flag; default: absent: the profile's value)
-        slow_start: CUBIC's exit from slow start without loss. (one of standard, hystart, hystart++; default: absent:
-            the profile's value)
+        slow_start: CUBIC's exit from slow start without loss. (one of standard, hystart, hystart++, search; default:
+            absent: the profile's value)
         window_validation: Grow the window only when it was fully used. (flag; default: absent: the profile's value)
         restart_after_idle: Window after an idle time longer than the retransmission timeout. (one of never, initial-
             window, halving, halving-whole, halving-to-one; default: absent: the profile's value)
@@ -2755,7 +2755,7 @@ class Tcp(Table):
     half_of: Literal["flight", "window"] | None = None
     reduce_after_timeout: bool | None = None
     slow_start_at_threshold: bool | None = None
-    slow_start: Literal["standard", "hystart", "hystart++"] | None = None
+    slow_start: Literal["standard", "hystart", "hystart++", "search"] | None = None
     window_validation: bool | None = None
     restart_after_idle: Literal["never", "initial-window", "halving", "halving-whole", "halving-to-one"] | None = None
     sack: bool | None = None
