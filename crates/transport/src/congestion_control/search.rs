@@ -1,7 +1,7 @@
 //! SEARCH, Slow start Exit At Right CHokepoint (draft-chung-ccwg-search-09).
 //!
-//! Bytes sent and acknowledged are noted in bins of time. Slow start ends when a window of ACKs brings clearly less than the window
-//! that was sent a round trip earlier: the path delivers no more than before. Not here: the optional drain phase after the exit.
+//! Bytes sent and acknowledged are noted in bins of time. A window of ACKs is compared with the window that was sent a
+//! round trip earlier. Slow start ends when the ACKs bring clearly less. Not here: the drain phase after the exit.
 
 use evenflow_base::{Duration, Time};
 
