@@ -36,8 +36,8 @@ def opportunities(seed: int) -> list[int]:
 def departures(trace: list[int], arrivals: list[tuple[float, int]], most: int, until: float) -> list[float]:
     """When packets of (arrival, size) leave a link of Mahimahi.
 
-    Each line is 1504 bytes of service; a packet may span lines. Written from the format alone: a list of opportunities in
-    order, a queue, and the rest of the packet in service.
+    Each line is 1504 bytes of service; a packet may span lines. Written from the format alone: a list of
+    opportunities in order, a queue, and the rest of the packet in service.
     """
     times = []
     waiting: list[int] = []
