@@ -314,7 +314,7 @@ def test_delays_of_single_packets_need_a_constant_rate(real: Record) -> None:
         with pytest.raises(UsageError, match=r"links\.line\.rate varies"):
             real.scenario.set(path, value).run(1).packet_delays("links.line")
     with pytest.raises(UsageError, match=r"write groups\.NAME or links\.NAME"):
-        real.packet_delays("groups.nobody")
+        real.packet_delays("groups.missing")
     with pytest.raises(UsageError, match="scenario of this record is unknown"):
         record(1, 0.05).packet_delays("groups.call")
 

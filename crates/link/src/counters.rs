@@ -76,7 +76,8 @@ impl Delays {
     }
 }
 
-/// Bins of one or several histograms that are not empty in all. Their edges are fixed, so bins of two runs can be merged.
+/// Bins of one or several histograms that are not empty in all. Their edges are fixed, so bins of two runs can be
+/// merged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bins {
     /// Where each begins, seconds.

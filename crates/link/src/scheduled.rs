@@ -53,7 +53,8 @@ pub struct Opened {
 }
 
 impl Scheduled {
-    /// A discipline at rest, with its changes in order of time. One that serves in grants or stops must hold all packets.
+    /// A discipline at rest, with its changes in order of time. One that serves in grants or stops must hold all
+    /// packets.
     pub fn new(
         qdisc: Qdisc,
         impairments: Impairments,

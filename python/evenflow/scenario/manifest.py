@@ -159,7 +159,7 @@ def read(file: Path, wanted: str | None = None) -> Film:
     Raises:
         NotUnderstood: with all reasons.
     """
-    mpd = _parsed(_text(file))
+    mpd = _parsed(content(file, MOST_BYTES, SUFFIX))
     if mpd.tag != f"{{{_NAMESPACE}}}MPD":
         raise NotUnderstood(f"is no MPEG-DASH manifest: its root is {_name(mpd)}, not MPD of {_NAMESPACE}.")
     wrong: list[str] = []
@@ -226,24 +226,29 @@ def _length(mpd: ElementTree.Element, periods: Sequence[ElementTree.Element], wr
     return length
 
 
-def _text(file: Path) -> bytes:
+def content(file: Path, most: int, suffix: str = "") -> bytes:
+    """The bytes of a file that a scenario names; where there is none, a near name that ends in `suffix` is suggested.
+
+    Raises:
+        NotUnderstood: it cannot be read, or has more than `most` bytes.
+    """
     try:
-        return read_whole(file, MOST_BYTES)
+        return read_whole(file, most)
     except FileNotFoundError:
-        raise NotUnderstood(_missing(file)) from None
+        raise NotUnderstood(_missing(file, suffix)) from None
     except IsADirectoryError:
         raise NotUnderstood("is a folder.") from None
     except OSError as error:
         if error.errno == errno.EFBIG:
-            raise NotUnderstood(f"has more than {MOST_BYTES >> 20} MiB.") from None
+            raise NotUnderstood(f"has more than {most >> 20} MiB.") from None
         raise NotUnderstood(f"cannot be read: {error.strerror or error}.") from None
     except ValueError as error:
         raise NotUnderstood(f"cannot be read: {error}.") from None
 
 
-def _missing(file: Path) -> str:
+def _missing(file: Path, suffix: str) -> str:
     try:
-        beside = [one.name for one in file.parent.iterdir() if one.suffix.lower() == SUFFIX]
+        beside = [one.name for one in file.parent.iterdir() if one.name.lower().endswith(suffix)]
     except OSError:
         return f"there is no folder {file.parent}."
     guess = nearest(file.name, beside)

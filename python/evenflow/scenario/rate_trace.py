@@ -9,7 +9,6 @@ files. `loop = true` repeats a CSV or JSON file; a Mahimahi trace is always repe
 from __future__ import annotations
 
 import csv
-import errno
 import itertools
 import json
 import math
@@ -17,10 +16,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import nearest
-from ..reading import read_whole
 from . import paths
-from .manifest import NotUnderstood, seconds
+from .manifest import NotUnderstood, content, seconds
 
 MOST_BYTES = 2**26
 _KEYS = ("trace", "loop")
@@ -78,17 +75,9 @@ def _read(file: Path, loop: bool | None, duration_s: float | None) -> dict[str, 
         NotUnderstood: with the line.
     """
     try:
-        text = read_whole(file, MOST_BYTES).decode("utf-8-sig")
-    except FileNotFoundError:
-        raise NotUnderstood(_missing(file)) from None
-    except IsADirectoryError:
-        raise NotUnderstood("is a folder.") from None
+        text = content(file, MOST_BYTES).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise NotUnderstood("is not a text file.") from None
-    except OSError as error:
-        large = error.errno == errno.EFBIG
-        why = f"has more than {MOST_BYTES >> 20} MiB." if large else f"cannot be read: {error.strerror or error}."
-        raise NotUnderstood(why) from None
     if file.suffix.lower() == ".json":
         steps = _json(text)
     elif file.suffix.lower() == ".csv":
@@ -177,12 +166,3 @@ def _repeated(steps: list[list[str]], duration_s: float | None) -> list[list[str
         for at, (_, rate) in zip(times, steps, strict=True)
         if n == 0 or n * period + at < (duration_s or 0.0)
     ]
-
-
-def _missing(file: Path) -> str:
-    try:
-        beside = [one.name for one in file.parent.iterdir()]
-    except OSError:
-        return f"there is no folder {file.parent}."
-    guess = nearest(file.name, beside)
-    return f"there is no such file beside the scenario{f'; did you mean {guess}?' if guess else '.'}"

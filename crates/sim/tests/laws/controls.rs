@@ -235,8 +235,8 @@ fn prague_has_the_rate_of_a_round_trip_of_25_ms_where_its_own_is_shorter() {
     }
 }
 
-/// SEARCH leaves slow start after the link is full, and without loss if the buffer holds what is sent until then: a window of 3.5
-/// round trips shows the missing ACKs at five or six bandwidth-delay products. Plain slow start leaves by losses only.
+/// SEARCH leaves slow start after the link is full, at five or six bandwidth-delay products. A larger buffer then loses
+/// nothing. Plain slow start leaves by losses only.
 #[test]
 fn search_leaves_slow_start_between_full_link_and_full_buffer() {
     let start = |rule: &str| {

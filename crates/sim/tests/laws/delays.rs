@@ -210,7 +210,7 @@ events = ["open"]"#;
     }
 }
 
-/// The series of a flow agree with the record: round trips of one segment in flight, and the states of a sender that loses.
+/// The series of a flow agree with the record: round trips of one segment in flight, and states of recovery.
 #[test]
 fn series_of_a_flow_have_its_round_trips_and_states() {
     let text = |tcp: &str, queue: &str| {

@@ -119,15 +119,14 @@ mod tests {
         }
     }
 
-    /// An ACK at each end of a bin of 35 ms, at a rate of `delivered` bytes per bin after `growing` bins of doubling each round
-    /// trip. Returns the bin in which slow start ends.
+    /// Sends an ACK at each end of a bin of 35 ms. The rate doubles each round trip for `growing` bins. Returns the bin in which slow start ends.
     fn ends(growing: u32, rtt: impl Fn(u64) -> Duration) -> Option<u64> {
         let mut search = Search::default();
         assert!(!search.leaves(&ack(100, 0, 10_000, RTT)));
         let rate = |bin: i32| 1000.0 * libm::exp2(f64::from(bin.min(growing as i32)) * 0.35);
         let total = |bins: i32| (-40..bins).map(rate).sum::<f64>() as u64;
         (1..60).find(|&n| {
-            // Data sent now is acknowledged a round trip later; a full link delivers at its rate, but twice as much is sent.
+            // A full link delivers at its rate, but twice as much is sent.
             let (una, next) = (total(n as i32), 2 * total(n as i32));
             search.leaves(&ack(101 + 35 * n, una, next, rtt(n)))
         })
@@ -146,14 +145,14 @@ mod tests {
         assert!((21..=30).contains(&end), "{end}");
     }
 
-    /// Nothing is compared before a window and a round trip have passed, or where the round trip is longer than the bins reach.
+    /// Nothing is compared before a window and a round trip have passed, or if a round trip exceeds the bins.
     #[test]
     fn too_few_bins_say_nothing() {
         assert!(ends(0, |_| RTT).is_some_and(|end| end >= 13));
         assert_eq!(ends(20, |_| Duration::from_millis(35 * EXTRA as u64)), None);
     }
 
-    /// A pause of more than a window starts anew.
+    /// A pause of more than a window resets the bins.
     #[test]
     fn a_pause_resets() {
         let mut search = Search::default();
