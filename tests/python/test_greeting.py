@@ -138,7 +138,7 @@ def test_describe_says_that_a_name_is_an_alias(cli: Cli, alias: str, metric: str
     ("arguments", "told"),
     [
         (("run", "x", "--seed", "foo"), "--seed must be a whole number."),
-        (("run", "x", "--seed", "-3"), "--seed must be at least 0."),
+        (("run", "x", "--seed", "-3"), "--seed must be from 0 to 9223372036854775807."),
         (("list", "foo"), "Choose one of mechanisms, traffic, tcp, metrics,"),
         (("study", "x", "--jobs", "0"), "--jobs must be at least 1."),
         (("theory", "x", "--for", "abc"), "--for must be a number."),
@@ -153,8 +153,7 @@ def test_usage_errors_are_plain(cli: Cli, arguments: tuple[str, ...], told: str)
     done = cli(*arguments)
     assert (done.code, done.out) == (2, "")
     assert told in done.err
-    assert "Input should" not in done.err
-    assert "Value error" not in done.err
+    assert "Invalid value" not in done.err
 
 
 @pytest.mark.parametrize(

@@ -242,14 +242,11 @@ def _usage(error: BaseException, arguments: Sequence[str]) -> int:
 
 
 _PLAINLY = (
-    (r"Invalid value for (.*?): Input should be a valid integer.*", r"\1 must be a whole number"),
-    (r"Invalid value for (.*?): Input should be a valid number.*", r"\1 must be a number"),
-    (r"Invalid value for (.*?): Input should be greater than or equal to (.*)", r"\1 must be at least \2"),
-    (r"Invalid value for (.*?): Input should be less than or equal to (.*)", r"\1 must be at most \2"),
-    (
-        r"Invalid value for (.*?): (?:Value error, )?'(.*)' is not one of (.*?)\.?",
-        r"\1 cannot be “\2”; it is one of \3",
-    ),
+    (r"Invalid value for (.*?): .* is not a valid int.*", r"\1 must be a whole number"),
+    (r"Invalid value for (.*?): .* is not a valid float.*", r"\1 must be a number"),
+    (r"Invalid value for (.*?): .* is not in the range (\S+)<=x<=(\S+?)\.?", r"\1 must be from \2 to \3"),
+    (r"Invalid value for (.*?): .* is not in the range x>=(\S+?)\.?", r"\1 must be at least \2"),
+    (r"Invalid value for (.*?): '(.*)' is not one of (.*?)\.?", r"\1 cannot be “\2”; it is one of \3"),
     (r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", r"“\1” is one argument too many"),
     (r"Missing argument '(.*)'\.?", r"\1 is missing"),
     (r"No such option: (\S+) \(Possible options: (.*)\)", r"There is no option \1; did you mean \2?"),
@@ -264,7 +261,7 @@ def _plainly(message: str) -> str:
         if re.fullmatch(pattern, message.strip(), re.DOTALL):
             told = re.sub(pattern, said, message.strip(), flags=re.DOTALL).replace("'", "")
             return told if told.endswith((".", "?", "…")) else f"{told}."
-    return message.removeprefix("Value error, ")
+    return message
 
 
 def main() -> NoReturn:

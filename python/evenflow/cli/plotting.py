@@ -90,7 +90,7 @@ def plot(
     height: Annotated[
         str | None, typer.Option("--height", metavar="2.4in", help="Exact height; default: chosen by the data.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The run's seed.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, metavar="N", help="The run's seed.")] = 1,
     settings: Settings = None,
     replications: Annotated[
         int | None, typer.Option(min=1, max=1_000_000, metavar="N", help="Seeds 1 to N of the file's sweep.")

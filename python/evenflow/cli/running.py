@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 )
 def run(
     file: File,
-    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The run's seed.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, metavar="N", help="The run's seed.")] = 1,
     settings: Settings = None,
     plot: Annotated[
         bool, typer.Option("--plot", help="Also draw rates, queue and windows over time (SVG and PDF).")

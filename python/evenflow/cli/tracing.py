@@ -39,7 +39,7 @@ def trace(
             help="Capture point: start (of the path), end, both, or the name of a link (behind it).",
         ),
     ] = "start",
-    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The run's seed.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, metavar="N", help="The run's seed.")] = 1,
     settings: Settings = None,
     out: Annotated[
         Path | None, typer.Option(parser=place, metavar="FILE", help="Output file; default: out/NAME.pcapng.")
