@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .scenario import types
     from .scenario.lte import lte
     from .show import plots
+    from .show.explain import explain
     from .theory import marking
 
 __all__ = [
@@ -61,6 +62,7 @@ __all__ = [
     "__version__",
     "claims",
     "describe",
+    "explain",
     "load",
     "lte",
     "marking",
@@ -93,6 +95,10 @@ def __getattr__(name: str) -> Any:
         from .run import sender as module
 
         return getattr(module, name)
+    if name == "explain":
+        from .show.explain import explain
+
+        return explain
     if name == "lte":
         from .scenario.lte import lte
 

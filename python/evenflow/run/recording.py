@@ -45,11 +45,11 @@ def recording(scenario: Scenario) -> tuple[Scenario, bool]:
     record = tree.get("record", {})
     if isinstance(record, dict) and record.get("series"):
         return scenario, False
-    return _watched(scenario, _wanted(tree, scenario.core.duration_s)), True
+    return watched_for(scenario, _wanted(tree, scenario.core.duration_s)), True
 
 
-def _watched(scenario: Scenario, wanted: Series) -> Scenario:
-    """The scenario with these series, as far as it has them."""
+def watched_for(scenario: Scenario, wanted: Series) -> Scenario:
+    """The scenario with these series, except those that it lacks."""
     while wanted:
         watched = scenario.set("record.series", wanted)
         try:
@@ -173,7 +173,7 @@ def _traced(scenario: Scenario, users: Sequence[tuple[str, int]]) -> Scenario:
 def viewing(scenario: Scenario) -> Scenario:
     """The scenario with all that a view shows recorded, as far as it has it."""
     tree, duration_s = scenario.tree, scenario.core.duration_s
-    return _watched(scenario, [*_wanted(tree, duration_s), *_wanted_in_a_view(tree, duration_s)])
+    return watched_for(scenario, [*_wanted(tree, duration_s), *_wanted_in_a_view(tree, duration_s)])
 
 
 def _wanted(tree: Mapping[str, Any], duration_s: float) -> Series:
