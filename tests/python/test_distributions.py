@@ -366,6 +366,39 @@ def test_panels_of_a_file(cli: Cli, work: Path) -> None:
     assert "did you mean “time”" in wrong.err
 
 
+def test_files_in_one_figure(cli: Cli, work: Path) -> None:
+    settings = [word for name, value in SHORT.items() for word in ("--set", f"{name}={value}")]
+    text = Path(ef_example("call")).read_text(encoding="utf-8")
+    (work / "codel.toml").write_text(text.replace("queue = {", 'queue = { kind = "codel",'), encoding="utf-8")
+    both = (ef_example("call"), "codel.toml")
+    done = cli("plot", *both, *settings, "--panels", "cdf:groups.call.delay,time:links.line.queue.packets", "--json")
+    assert done.code == 0, done.err
+    numbers = json.loads(done.out)["numbers"]
+    assert {(row["panel"], row["line"]) for row in numbers} == {(p, n) for p in "ab" for n in ("call", "CoDel")}
+    means = {
+        n: next(r["x"] for r in numbers if (r["panel"], r["line"]) == ("a", n) and r["y"] >= 50)
+        for n in ("call", "CoDel")
+    }
+    assert means["CoDel"] < means["call"]
+    done = cli("plot", *both)
+    assert (done.code, "--metric, --series or --panels" in done.err) == (2, True)
+
+
+def test_states_have_names(cli: Cli) -> None:
+    flow = "groups.download.users[0].flows[0]"
+    series = [{"of": f"{flow}.{name}", "every": "100 ms"} for name in ("state", "recovery")]
+    scenario = ef.load(ef_example("call")).with_settings({"duration": "8 s", "warmup": "1 s"})
+    for control, states in (("bbr", {"Startup", "Drain", "ProbeBW_CRUISE"}), ("bbr1", {"Startup", "ProbeBW"})):
+        watched = scenario.set("record", {"series": series, "events": ["drop"]})
+        record = watched.set("groups.download.tcp", {"congestion_control": control}).run(1)
+        assert set(record.series(f"{flow}.state")["word"]) >= states
+        words = record.frame.filter(record.frame["series"] == f"{flow}.recovery")
+        assert set(words.filter(words["value"] == 3)["word"]) == {"fast recovery"}
+        assert record.frame.filter(record.frame["series"] == "events.drop.reason")["word"][0] == "limit"
+    panels = pictures.of_record(record, pictures.Choice(series=("recovery",))).panels
+    assert panels[0].y_categories[0] == "open"
+
+
 SHARES = (0.05, 0.5, 0.95, 0.99)
 
 

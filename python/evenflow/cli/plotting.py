@@ -29,13 +29,17 @@ LEAST_IN, MOST_IN = 1.0, 40.0
 @app.command(
     epilog=examples(
         "evenflow plot call.toml",
+        "evenflow plot pie.toml codel.toml --metric groups.call.delay --kind cdf",
         "evenflow plot out/call --metric queue_delay_s_p99 --by scheme --out f.pdf",
     )
 )
 def plot(
-    target: Annotated[
-        Path,
-        typer.Argument(metavar="FILE|DIR", help="A scenario file to run, or the folder of a finished study or run."),
+    targets: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE|DIR…",
+            help="Scenario files to run, or folders of finished studies or runs. Several are drawn in one figure.",
+        ),
     ],
     metric: Metric = None,
     x: X = None,
@@ -98,7 +102,7 @@ def plot(
     jobs: Jobs = None,
     as_json: Json = False,
 ) -> None:
-    """Draw a run or a study.
+    """Draw a run or a study, or several in one figure.
 
     A run: rates, queue and windows over time. A study: means with 95 % intervals. With --x, --by, --rows or --columns
     the file's [sweep] runs as a study; cached runs are reused.
@@ -112,7 +116,7 @@ def plot(
         from ..run.files import refuse_input
         from ..run.saved import sealed
 
-        refuse_input(out, [target, *sealed(target)])
+        refuse_input(out, [path for target in targets for path in (target, *sealed(target))])
     choice = pictures.Choice(
         tuple(metric or ()),
         x,
@@ -126,13 +130,16 @@ def plot(
         tuple(panels.split(",")) if panels else (),
     )
     problems += [f"--{text}" for text in choice.problems()]
-    if target.is_dir() or not (target.suffix == ".toml" or target.is_file()):
-        if settings:
-            problems.append("--set works with scenario files only; a finished study does not run again.")
-        picture, where = _finished(target, choice, problems)
+    finished = [_is_finished(target) for target in targets]
+    if settings and any(finished):
+        problems.append("--set works with scenario files only; a finished study does not run again.")
+    if len(targets) > 1:
+        picture, where = _several(targets, choice, problems, settings or [], seed, replications, jobs)
+    elif finished[0]:
+        picture, where = _finished(targets[0], choice, problems)
     else:
         picture, where = _from_file(
-            target, choice, problems, settings or [], seed, replications, jobs, progress=not as_json
+            targets[0], choice, problems, settings or [], seed, replications, jobs, progress=not as_json
         )
     written = write(picture, out, where, sizes)
     if as_json:
@@ -146,6 +153,56 @@ def plot(
         from ..show import screens
 
         screens.notes(picture.notes)
+
+
+def _is_finished(target: Path) -> bool:
+    return target.is_dir() or not (target.suffix == ".toml" or target.is_file())
+
+
+def _several(
+    targets: Sequence[Path],
+    choice: Choice,
+    problems: list[str],
+    settings: Sequence[str],
+    seed: int,
+    replications: int | None,
+    jobs: int | None,
+) -> tuple[Picture, Path]:
+    """Several files or folders in one figure: a study with the label `file`."""
+    from ..run.record import Record
+    from ..run.saved import open_
+    from ..run.store import Store
+    from ..run.study import Run, Study, Table, run_study
+    from ..show import pictures
+
+    if not (choice.metric or choice.series or choice.panels):
+        problems.append("name what to draw of several files: --metric, --series or --panels.")
+    ready: list[Any] = []
+    for target in targets:
+        if _is_finished(target):
+            ready.append(open_(target))
+        else:
+            scenario, pins = load(target, settings)
+            scenario.check()
+            ready.append((_with_distributions(scenario, choice, problems), pins))
+    _raise(problems)
+    short = [stem(target) if target.suffix == ".toml" else target.name for target in targets]
+    names = [str(target) if short.count(name) > 1 else name for target, name in zip(targets, short, strict=True)]
+    runs: list[Run] = []
+    with Store() as store:
+        for name, found in zip(names, ready, strict=True):
+            if isinstance(found, tuple):
+                scenario, pins = found
+                if replications is None:
+                    found, _ = watched(scenario, seed, choice)
+                else:
+                    planned = Study.from_scenario(scenario, replications, pins)
+                    found = run_study(planned, store=store, jobs=jobs, what=name)
+            if isinstance(found, Record):
+                found = Table([Run(0, {}, int(found.json["seed"]), found)])
+            first = 1 + max((run.point for run in runs), default=-1)
+            runs += [Run(first + run.point, {"file": name, **run.labels}, run.seed, run.record) for run in found]
+        return pictures.of_table(Table(runs), choice), Path("out") / "plot"
 
 
 def _finished(target: Path, choice: Choice, problems: list[str]) -> tuple[Picture, Path]:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ScenarioError, UsageError, unknown
 from . import evidence
 from .samples import sample
+
+if TYPE_CHECKING:
+    from ..scenario.scenario import Scenario
 
 _PACKET = {
     "now_s": "time in s; 0",
@@ -237,6 +241,25 @@ def schema() -> dict[str, Any]:
 
     loaded: dict[str, Any] = json.loads(_core.schema())
     return loaded
+
+
+def states(scenario: Scenario | None, series: str) -> tuple[str, ...]:
+    """The names of the values of a state, as its table has them: "State: 0 Startup, 1 Drain."; () where unknown."""
+    from ..scenario import paths
+
+    found = {
+        table["kind"]: tuple(word for _, word in re.findall(r"(\d) ([^,.]+)", one["doc"]))
+        for table in schema()["mechanisms"]
+        for one in table["observables"]
+        if one["name"] == series.rpartition(".")[2] and one["doc"].startswith("State")
+    }
+    if len(found) == 1:
+        return next(iter(found.values()))
+    group = str(paths.parse(series)[1])
+    traffic = json.loads(scenario.core.canonical)["groups"][group]["traffic"] if scenario is not None else []
+    controls = [(one.get("tcp") or {}).get("congestion_control") for one in traffic]
+    named = [one["kind"] if isinstance(one, dict) else one for one in controls]
+    return next((found[kind] for kind in named if kind in found), ())
 
 
 def kinds() -> list[str]:

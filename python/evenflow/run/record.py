@@ -158,15 +158,27 @@ class Record:
         return np.frombuffer(times, dtype="<f8"), np.frombuffer(values, dtype="<f8")
 
     def series(self, name: str) -> pl.DataFrame:
-        """A series as a frame with the columns `time_s` and `value`."""
+        """A series as a frame with the columns `time_s` and `value`; of states and reasons also `word`."""
         import polars as pl
 
         times, values = self.arrays(name)
-        return pl.DataFrame({"time_s": times, "value": values})
+        frame = pl.DataFrame({"time_s": times, "value": values})
+        words = self.words(name)
+        return frame.with_columns(word=_in_words(frame["value"], words)) if words else frame
+
+    def words(self, name: str) -> tuple[str, ...]:
+        """The names of the values of a series of states or reasons: value 0 is the first. () for other series."""
+        if name.startswith(("events.", TRACE)):
+            return tuple(self.json["event_reasons"]) if name.endswith(".reason") else ()
+        if not name.endswith((".recovery", ".state")):
+            return ()
+        from .mechanism import states
+
+        return states(self.scenario, name)
 
     @property
     def frame(self) -> pl.DataFrame:
-        """All series below each other: columns `series`, `time_s`, `value`."""
+        """All series below each other: columns `series`, `time_s`, `value`; with states or reasons also `word`."""
         import numpy as np
         import polars as pl
 
@@ -175,13 +187,17 @@ class Record:
         names = list(self._series)
         both = [self.arrays(name) for name in names]
         which = np.repeat(np.arange(len(names), dtype=np.uint32), [len(times) for times, _ in both])
-        return pl.DataFrame(
+        frame = pl.DataFrame(
             {
                 "series": pl.Series(names).gather(which),
                 "time_s": np.concatenate([times for times, _ in both]),
                 "value": np.concatenate([values for _, values in both]),
             }
         )
+        if not any(map(self.words, names)):
+            return frame
+        parts = [_in_words(pl.Series(values), self.words(name)) for name, (_, values) in zip(names, both, strict=True)]
+        return frame.with_columns(word=pl.concat(parts))
 
     def with_histograms(self, *names: str) -> Record:
         """The record with these distributions. The run is repeated with the same seed if they are missing.
@@ -369,6 +385,16 @@ class Record:
     def __repr__(self) -> str:
         scenario = str(self.json.get("scenario_hash", ""))[:12]
         return f"<Record seed {self.json.get('seed')} of {scenario}: {self.record_hash[:12]}>"
+
+
+def _in_words(values: pl.Series, words: Sequence[str]) -> pl.Series:
+    """The names of numbered states; null for other values."""
+    import polars as pl
+
+    if not words:
+        return pl.Series("word", [None] * len(values), dtype=pl.String)
+    numbers = values.fill_nan(None).cast(pl.Int64)
+    return numbers.replace_strict(dict(enumerate(words)), default=None, return_dtype=pl.String).rename("word")
 
 
 def require_same(record: Record, again: Record) -> None:

@@ -474,6 +474,8 @@ def _over_time(ax: Axes, panel: Panel, picture: Picture) -> None:
     if ends:
         ax.set_xlim(0, max(ends))
     _limits(ax, panel)
+    if panel.y_categories:
+        ax.set_yticks(range(len(panel.y_categories)), panel.y_categories)
 
 
 def _smooth(ax: Axes, panel: Panel, picture: Picture) -> None:

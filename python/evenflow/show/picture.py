@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from .names import Quantity
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     import polars as pl
     from numpy.typing import NDArray
@@ -110,6 +112,8 @@ class Panel:
     row: str = ""
     """What holds in a row of panels."""
     categories: list[str] = field(default_factory=list)
+    y_categories: Sequence[str] = ()
+    """Names of the values 0, 1, … on the axis of y, as of states."""
     link: str = ""
     """What the panel's lines are of, where that is one thing."""
     kind: str = ""

@@ -111,8 +111,8 @@ class Choice:
         for text in self.panels:
             kind, _, name = text.partition(":")
             if kind not in (*PANELS, TIME) or not name:
-                hint = "" if kind in (*PANELS, TIME) else f" {_did_you_mean(kind, (*PANELS, TIME))}"
-                found.append(f"panels “{text}”: write KIND:NAME, such as cdf:groups.call.delay.{hint}")
+                hint = "" if kind in (*PANELS, TIME) else f"{_did_you_mean(kind, (*PANELS, TIME))} "
+                found.append(f"panels “{text}”: {hint}write KIND:NAME, such as cdf:groups.call.delay.")
         others = [name for name in ("metric", "series", "kind", "rows", "columns", "x") if getattr(self, name)]
         if self.panels and others:
             found.append(f"panels: remove {', '.join(others)}; each panel names its kind and metric.")
@@ -303,7 +303,7 @@ def of_record(record: Record, choice: Choice | None = None, *, telling: bool = F
     owners.sort(key=lambda family: not family.startswith("groups."))
     for members in by_quantity.values():
         lines = _series_lines(record, members, by_user=telling)
-        panels.append(_time_panel(names.series(members[0]), lines, owners))
+        panels.append(_time_panel(names.series(members[0]), lines, owners, record.words(members[0])))
     window = record.json.get("window_s") or [0.0, 0.0]
     return Picture("timeline", panels, 1, warmup_s=float(window[0]), own_legends=True)
 
@@ -431,7 +431,7 @@ def _mean_and_range(words: str, paths: Sequence[_Path]) -> _Path:
         )
 
 
-def _time_panel(named: Named, paths: Sequence[_Path], owners: Sequence[str]) -> Panel:
+def _time_panel(named: Named, paths: Sequence[_Path], owners: Sequence[str], words: Sequence[str] = ()) -> Panel:
     """A panel of lines over time. An owner with one line has one colour in all panels."""
     import numpy as np
 
@@ -459,7 +459,7 @@ def _time_panel(named: Named, paths: Sequence[_Path], owners: Sequence[str]) -> 
         )
     # a mean and range says in the legend what it is of; a single thing is named on the axis
     only = lines[0].words if len(lines) == 1 and paths[0].lo is None else ""
-    return Panel(Quantity("time", "s", "s"), quantity, lines, link=only)
+    return Panel(Quantity("time", "s", "s"), quantity, lines, link=only, y_categories=words)
 
 
 # --- Tables --------------------------------------------------------------------------------------------------------
