@@ -137,9 +137,11 @@ impl Sender {
             return false;
         }
         let news = window.is_some_and(|(seq, window)| self.window_told(seq, ack.seq, window));
-        // A duplicate ACK holds nothing and leaves the window as it is (RFC 5681 section 2).
+        // A duplicate ACK holds nothing and leaves the window as it is (RFC 5681 section 2). Loss recovery sees
+        // by the payload that an ACK is none.
         let counts = !holds && !news && !self.core.is_closed(profile);
         if profile.sack || ack.seq > una || counts {
+            let ack = &Packet { payload: u16::from(holds || news), ..*ack };
             self.receive_apart(ack, carried, now, profile, out);
         }
         if news {

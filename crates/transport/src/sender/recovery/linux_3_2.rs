@@ -67,7 +67,7 @@ impl LossRecovery for Linux3_2 {
         if ack.seq < c.una {
             return; // old (RFC 9293 section 3.10.7.4)
         }
-        let was = c.state;
+        let (was, outstanding) = (c.state, !self.scoreboard.board.is_empty());
         let seen = self.scoreboard.board.preview(ack.seq, report, self.mark);
         let got = self.scoreboard.acknowledge::<false>(c, ack, report, Duration::ZERO, x);
         let (delivered, advanced, mut growth) = (got.delivered, got.advanced, got.growth);
@@ -102,8 +102,9 @@ impl LossRecovery for Linux3_2 {
             }
             self.grow(c, growth, marks, x);
         }
-        let plain = advanced && !seen.reported && marks == 0;
-        if !plain || was != Recovery::Open || c.state != Recovery::Open {
+        // With nothing outstanding there is nothing to judge; data or a new window make no duplicate.
+        let plain = (advanced || ack.payload > 0) && !seen.reported && marks == 0;
+        if outstanding && (!plain || was != Recovery::Open || c.state != Recovery::Open) {
             self.alert(c, &news, x);
         }
         if c.departures.is_some() {
@@ -488,9 +489,7 @@ impl Linux3_2 {
             c.enter(state);
             c.recover = c.high;
         }
-        if state == Recovery::Disorder {
-            self.moderate(c, profile);
-        }
+        self.moderate(c, profile);
     }
 
     /// One segment less for two ACKs, and no more than a segment beyond what is in flight (`tcp_cwnd_down`).

@@ -39,17 +39,17 @@ fn forward_acknowledgement_and_prr() {
 }
 
 /// The receiver reports that 0 came twice: the recovery is undone although it is over; twice ssthresh, and the threshold of
-/// before.
+/// before. The same ACK limits the window to the 5 in flight and three.
 #[test]
 fn a_duplicate_report_undoes_a_recovery_that_is_over() {
     let mut b = Bench::new(old(), None);
     b.table(OPENED).table(ONE_LOSS);
-    b.table("160 | ack 12 sack 0 | 17..21 | open cwnd 10 ssthresh inf pipe 10");
+    b.table("160 | ack 12 sack 0 | 17..19 | open cwnd 8 ssthresh inf pipe 8");
 }
 
 /// The jump to 5 makes 6 - 3 = 3 segments lost at once. 1 arrives late, never sent again: 6 - 1 = 5 segments of reordering,
 /// which ends forward acknowledgement. The original of 0 shows by its timestamp: at that partial ACK 4 + 2 = 6. When all has
-/// come the window is given back: max(5, 2 * 5), and the threshold.
+/// come the window is given back: max(5, 2 * 5), and the threshold. The same ACK limits it to 1 in flight and 6.
 #[test]
 fn reordering_is_learnt_and_the_recovery_undone() {
     let mut b = Bench::new(old(), None);
@@ -58,7 +58,7 @@ fn reordering_is_learnt_and_the_recovery_undone() {
          101 | ack 0 sack 1 5       |        | recovery lost 2 pipe 7 reordering 5
          102 | ack 2 sack 5 echo 50 | 2*     | recovery pipe 7 reordering 6
          103 | ack 6 echo 50        | 10     | recovery cwnd 5 pipe 5
-         104 | ack 10 echo 50       | 11..19 | open cwnd 10 ssthresh inf pipe 10 reordering 6",
+         104 | ack 10 echo 50       | 11..16 | open cwnd 7 ssthresh inf pipe 7 reordering 6",
     );
     assert!(!b.sender.linux3_2().forward);
 }
@@ -128,6 +128,44 @@ fn disorder_moderates_the_window() {
     );
 }
 
+/// The end of a chunk: 6 to 9 are out, 7 to 9 are reported, and nothing can be sent, so 6 is retransmitted. PRR: max(3, 3) + 1 beyond an empty pipe. Its original
+/// arrives: the reduction is undone, max(20, 2 * 20). `tcp_try_to_open` then limits the window in every state but CWR: none in
+/// flight and the five of the reordering.
+#[test]
+fn the_end_of_a_needless_recovery_moderates_the_window() {
+    let rows = "  0 | open                    | SYN      |
+                50 | syn                     | ACK 0..9 |
+               100 | ack 6                   |          | open cwnd 40
+               101 | ack 6 sack 7..9         | 6*       | recovery ssthresh 20 cwnd 4
+               102 | ack 10 echo 50          |          | ssthresh 100";
+    let known = Profile { cached_reordering: Some(5), ..old() };
+    for (moderation, cwnd) in [(true, 5), (false, 40)] {
+        let profile = Profile { moderation, ..known.clone() };
+        let mut b = Bench::new(profile, Some(10_000)).with_window(40.0, 100.0);
+        b.table(&format!("{rows} open cwnd {cwnd}"));
+    }
+}
+
+/// `tcp_ack` looks for trouble only while something is outstanding, and a segment with data or a new window is no duplicate.
+/// A pure duplicate is one: the window is what is in flight and three, though nothing is wrong.
+#[test]
+fn only_a_duplicate_with_data_outstanding_moderates_an_open_window() {
+    let opened = || {
+        let mut b = Bench::new(old(), Some(10_000));
+        b.table(OPENED);
+        b.with_window(40.0, 100.0)
+    };
+    opened().table("100 | request 0 | | open cwnd 40 pipe 10");
+    opened().table("100 | ack 0     | | open cwnd 13 pipe 10");
+    opened().table(
+        "100 | ack 10     | | done cwnd 40 pipe 0
+         101 | ack 10     | | done cwnd 40
+         102 | request 10 | | done cwnd 40",
+    );
+    // Reports in a segment with data count.
+    opened().table("100 | request 0 sack 2 | | disorder cwnd 12 pipe 9");
+}
+
 /// RFC 5682 section 3.1: the timeout sends only 0 again, min(10, 10 + 1) is the window. The first ACK lets two new segments
 /// out; that they are reported and nothing sent before is shows the loss: 1 to 9, window 1 + 3. In loss a slow start by ACKs.
 #[test]
@@ -169,13 +207,13 @@ fn a_needless_timeout_is_seen_by_f_rto() {
     );
 }
 
-/// All originals arrive at once: F-RTO can tell nothing, the timestamps do. max(2, 2 * 5).
+/// All originals arrive at once: F-RTO can tell nothing, the timestamps do. max(2, 2 * 5), limited to none in flight and three.
 #[test]
 fn a_needless_timeout_is_undone_by_timestamps() {
     let mut b = Bench::new(old(), None);
     b.table(OPENED).table(
         "300 | timer          | 0*     | disorder ssthresh 5
-         350 | ack 10 echo 50 | 10..19 | open cwnd 10 ssthresh inf",
+         350 | ack 10 echo 50 | 10..12 | open cwnd 3 ssthresh inf",
     );
 }
 
@@ -290,11 +328,12 @@ fn timers_keep_to_the_tick() {
     assert_eq!(slots.due(ms(5), Duration::from_millis(316)), ms(352));
 }
 
-/// The other way to undo gives back the window of before, here 10 where 2 * 5 is as much; 11 / 2 tells them apart.
+/// The other way to undo gives back the window of before, here 10 where 2 * 5 is as much; 11 / 2 tells them apart. Nothing
+/// limits the window afterwards.
 #[test]
 fn undo_gives_back_twice_the_threshold_or_the_window() {
     for (undo_to, cwnd) in [(UndoTo::TwiceThreshold, "10"), (UndoTo::Before, "11")] {
-        let mut b = Bench::new(Profile { undo_to, initial_window: 11.0, ..old() }, None);
+        let mut b = Bench::new(Profile { undo_to, initial_window: 11.0, moderation: false, ..old() }, None);
         b.table(
             "  0 | open           | SYN       |
               50 | syn            | ACK 0..10 |
@@ -309,7 +348,7 @@ fn undo_gives_back_twice_the_threshold_or_the_window() {
 /// with which it forgets, nothing: 0 + 2 by F-RTO. The probe's threshold is three quarters of the window at least.
 #[test]
 fn cubic_remembers_the_window_and_the_probe_logs_three_quarters() {
-    let mut b = Bench::new(old(), None);
+    let mut b = Bench::new(Profile { moderation: false, ..old() }, None);
     let values = |name: &str| match name {
         "c" => Value::Number(0.4),
         "fast_convergence" | "reno_friendly" => Value::Flag(true),

@@ -1,7 +1,8 @@
 //! Packet tables: time in ms, what comes in, what goes out, and the state after it, computed independently.
 //!
 //! Inputs: `open`, `syn` (SYN,ACK; `syn 2` with those three flags as a number), `ack 5` (everything before segment 5),
-//! `ack 5+700` (700 bytes more), `dup 3` (three duplicates), `timer`, `offer 3` (the application has three segments more).
+//! `ack 5+700` (700 bytes more), `request 5` (an ACK on a segment with data), `dup 3` (three duplicates), `timer`, `offer 3`
+//! (the application has three segments more).
 //! An ACK may go on with `sack 7..9 12` (blocks, the newest first: segments 7 to 9, segment 12), `ece`, `ace 6` (the
 //! counter), `echo 40` (the timestamp that it echoes; else that of 50 ms ago).
 //! Outputs: `7` is segment 7, `7*` the same again, `7:932` one of 932 bytes, `3..5` several, each with its flag checked.
@@ -151,7 +152,7 @@ impl Bench {
                 let ack = packet(0, echo, flags::SYN | flags::ACK | bits);
                 sender.receive(&ack, Carried::NONE, now, profile, out);
             }
-            ("ack", Some(to)) => {
+            (word @ ("ack" | "request"), Some(to)) => {
                 let mut ack = packet(bytes(to, profile.mss), echo, flags::ACK);
                 let mut report = Report::default();
                 while let Some(word) = words.next() {
@@ -173,7 +174,11 @@ impl Bench {
                         other => panic!("an ACK says nothing of {other}"),
                     }
                 }
-                sender.receive(&ack, &Carried::reporting(report), now, profile, out);
+                let carried = Carried::reporting(report);
+                match word {
+                    "request" => assert!(sender.hear(&ack, &carried, None, true, now, profile, out)),
+                    _ => sender.receive(&ack, &carried, now, profile, out),
+                }
             }
             ("dup", Some(times)) => {
                 for _ in 0..times.parse().expect("how many") {
