@@ -34,7 +34,7 @@ impl Impairments {
     #[inline(never)]
     pub(crate) fn vary(&mut self, delay: &mut Duration, now: Time, ended: Time) -> bool {
         if let Some(jitter) = &mut self.jitter {
-            *delay = jitter.delay(ended);
+            *delay = jitter.delay(now, ended);
         }
         let Some((after, lost)) = self.repeat(now, ended) else { return false };
         *delay = after;
@@ -85,6 +85,10 @@ pub struct Jitter {
     pub mean: f64,
     /// Standard deviation, seconds.
     pub deviation: f64,
+    /// Packets accepted at or after this have it.
+    pub from: Time,
+    /// Packets accepted at or after this do not.
+    pub until: Time,
     /// Absent: packets may overtake each other. Else when the last one arrives.
     pub last: Option<Time>,
     /// One number of it for each packet.
@@ -95,9 +99,11 @@ pub struct Jitter {
 const FARTHEST: f64 = 4.0;
 
 impl Jitter {
-    /// How long a packet that is on the wire until `ended` takes to the far end. In order, it waits there for the one before.
-    pub fn delay(&mut self, ended: Time) -> Duration {
-        let z = self.stream.normal(0.0, 1.0).clamp(-FARTHEST, FARTHEST);
+    /// How long a packet that was accepted at `now` and is on the wire until `ended` takes to the far end. In order, it waits
+    /// there for the one before.
+    pub fn delay(&mut self, now: Time, ended: Time) -> Duration {
+        let inside = now >= self.from && now < self.until;
+        let z = f64::from(inside) * self.stream.normal(0.0, 1.0).clamp(-FARTHEST, FARTHEST);
         let drawn = ended + Duration::from_seconds((self.mean + self.deviation * z).max(0.0));
         let Some(last) = &mut self.last else { return drawn - ended };
         // Just behind the one before, not with it: at one instant flows would go by number.

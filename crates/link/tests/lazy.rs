@@ -115,8 +115,14 @@ impl Bench {
 fn impairments(of: u8) -> Impairments {
     let loss =
         Loss { which: LossRule::Random(0.1, Stream::new(1, "loss")), from: Time::ZERO, until: Time::NEVER };
-    let jitter =
-        Jitter { mean: 0.003, deviation: 0.001, last: Some(Time::ZERO), stream: Stream::new(1, "jitter") };
+    let jitter = Jitter {
+        mean: 0.003,
+        deviation: 0.001,
+        from: Time::ZERO,
+        until: Time::NEVER,
+        last: Some(Time::ZERO),
+        stream: Stream::new(1, "jitter"),
+    };
     Impairments { loss: (of % 2 == 1).then_some(loss), jitter: (of == 2).then_some(jitter), again: None }
 }
 

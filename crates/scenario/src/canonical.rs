@@ -4,6 +4,7 @@
 //! `[sweep]`. Decoding it gives the same scenario and the same canonical form. Two files have the same hash exactly if
 //! they mean the same.
 
+use evenflow_base::Duration;
 use evenflow_base::schema::{Law, Value, Values};
 use evenflow_traffic::Leaving;
 use serde_json::{Map, Value as Json, json};
@@ -166,7 +167,14 @@ fn link(link: &Link) -> Json {
 
 fn jitter(jitter: &Jitter) -> Json {
     let (order, direction) = (jitter.order.word(), jitter.ways.word());
-    json!({ "normal": value(&jitter.deviation), "order": order, "direction": direction })
+    let mut json = json!({ "normal": value(&jitter.deviation), "order": order, "direction": direction });
+    if jitter.from > Duration::ZERO {
+        json["from"] = seconds(jitter.from.seconds());
+    }
+    if let Some(until) = jitter.until {
+        json["until"] = seconds(until.seconds());
+    }
+    json
 }
 
 fn loss(loss: &Loss) -> Json {

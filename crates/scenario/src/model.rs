@@ -139,6 +139,10 @@ pub struct Jitter {
     pub deviation: Value,
     /// Whether packets keep their order.
     pub order: Order,
+    /// Since the start of the run.
+    pub from: Duration,
+    /// The same; absent: to the end.
+    pub until: Option<Duration>,
     /// Its directions.
     pub ways: Directions,
 }

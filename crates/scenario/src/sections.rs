@@ -243,6 +243,10 @@ section! {
         /// inside. Packets in quick succession then have a mean delay above the link's delay. `reorder`:
         /// packets may overtake, as in plain netem.
         order: Value(Order::TYPE), Default("keep");
+        /// Packets accepted before this instant of the run have the link's delay.
+        from: Value(Type::Duration), Default("0 s"), Range::NOT_NEGATIVE;
+        /// Packets accepted at this instant or later have the link's delay.
+        until: Value(Type::Duration), Absent("the end of the run"), Range::POSITIVE;
         /// Direction of the link.
         direction: Value(Directions::TYPE), Default("forward");
 }

@@ -25,7 +25,8 @@ use crate::model::{
     RateSpec, SchedulerPer, Serve, Service, Spec, Stage,
 };
 use crate::sections::{
-    JITTER, LINK, LINK_RATE, LOSS, QUEUE, REVERSE, SERVE, STAGE, jitter, link, loss, queue, reverse, serve,
+    JITTER, Key, LINK, LINK_RATE, LOSS, QUEUE, REVERSE, SERVE, STAGE, jitter, link, loss, queue, reverse,
+    serve,
 };
 use crate::{catalogue, quantity};
 
@@ -199,6 +200,7 @@ fn jitter(link: &Table, path: &str, errors: &mut Errors) -> Option<Option<Jitter
     unknown_keys(table, JITTER.names(), &path, errors);
     let deviation = plain(table, &jitter::normal, &path, errors);
     let order = typed::<Order>(table, &jitter::order, &path, errors);
+    let (from, until) = span(table, &jitter::from, &jitter::until, &path, errors);
     let ways = typed::<Directions>(table, &jitter::direction, &path, errors);
     if errors.len() > before {
         return None;
@@ -207,7 +209,24 @@ fn jitter(link: &Table, path: &str, errors: &mut Errors) -> Option<Option<Jitter
     if deviation.number() == Some(0.0) {
         return Some(None); // the same as no jitter at all
     }
-    Some(Some(Jitter { deviation, order: order?, ways: ways? }))
+    Some(Some(Jitter { deviation, order: order?, from: from?, until, ways: ways? }))
+}
+
+/// From when on an impairment applies, and until when if not to the end.
+fn span(
+    table: &Table,
+    from: &Key,
+    until: &Key,
+    path: &str,
+    errors: &mut Errors,
+) -> (Option<Duration>, Option<Duration>) {
+    let (from, until) = (fixed_number(table, from, path, errors), fixed_number(table, until, path, errors));
+    if let (Some(from), Some(until)) = (from, until)
+        && until <= from
+    {
+        errors.push(join(path, "until"), format!("must be later than from: {until} s is not after {from} s"));
+    }
+    (from.map(Duration::from_seconds), until.map(Duration::from_seconds))
 }
 
 /// `loss`: a probability, or a table with one; the outer `None` means errors.
@@ -240,14 +259,7 @@ fn loss(link: &Table, path: &str, errors: &mut Errors) -> Option<Option<Loss>> {
         plain(&table, &loss::probability, &path, errors)
     };
     let every = fixed_number(&table, &loss::every, &path, errors);
-    let from = fixed_number(&table, &loss::from, &path, errors);
-    let until = fixed_number(&table, &loss::until, &path, errors);
-    if let (Some(from), Some(until)) = (from, until)
-        && until <= from
-    {
-        errors
-            .push(join(&path, "until"), format!("must be later than from: {until} s is not after {from} s"));
-    }
+    let (from, until) = span(&table, &loss::from, &loss::until, &path, errors);
     let burst = fixed_number(&table, &loss::burst, &path, errors);
     let most = fixed_number(&table, &loss::retransmissions, &path, errors);
     let delay = fixed_number(&table, &loss::retransmission_delay, &path, errors);
@@ -293,10 +305,8 @@ fn loss(link: &Table, path: &str, errors: &mut Errors) -> Option<Option<Loss>> {
         },
         (None, every) => Lost::Every(every? as u64),
     };
-    let from = Duration::from_seconds(from?);
-    let until = until.map(Duration::from_seconds);
     let again = most.zip(delay).map(|(most, delay)| (most as u32, Duration::from_seconds(delay)));
-    Some(Some(Loss { which, from, until, ways: ways?, again }))
+    Some(Some(Loss { which, from: from?, until, ways: ways?, again }))
 }
 
 /// `rate`; the outer `None` means errors.

@@ -194,6 +194,8 @@ impl Builder<'_, '_> {
         let jitter = self.jitter(link, way).map(|jitter| Jitter {
             mean: link_facts.delay.seconds(),
             deviation: draw(&jitter.deviation, || own("jitter.normal"), copy.index).number().unwrap_or(0.0),
+            from: Time(jitter.from.0),
+            until: jitter.until.map_or(Time::NEVER, |until| Time(until.0)),
             last: (jitter.order == Order::Keep).then_some(Time::ZERO),
             stream: own("jitter"),
         });

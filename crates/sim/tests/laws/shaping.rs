@@ -466,6 +466,20 @@ fn a_delay_is_never_negative() {
     assert!((times.len() / 2).abs_diff(at_once) < times.len() / 8, "{at_once} of {}", times.len());
 }
 
+/// Jitter from 20 s until 40 s: before and after that each packet takes the link's delay.
+#[test]
+fn jitter_has_a_time() {
+    for order in ["keep", "reorder"] {
+        let jitter = format!(r#"{{ normal = "7 ms", order = "{order}", from = "20 s", until = "40 s" }}"#);
+        let (times, _) = arrivals(&jitter, "100 ms", 200.0);
+        let late =
+            times.iter().enumerate().map(|(n, t)| ((n + 2) as f64 * 0.2, t - (n + 2) as f64 * 0.2 - 0.1));
+        let varied: Vec<f64> = late.filter(|(_, late)| late.abs() > 1e-6).map(|(sent, _)| sent).collect();
+        assert!(varied.len() > 95, "{order}: {}", varied.len());
+        assert!(varied.iter().all(|sent| (19.99..40.0).contains(sent)), "{order}: {varied:?}");
+    }
+}
+
 #[test]
 fn both_paths_agree_on_jitter() {
     for order in ["keep", "reorder"] {
