@@ -2849,11 +2849,17 @@ class Jitter(Table):
         order: Order of packets at the far end. `keep`: a packet waits for earlier ones, as in netem with a FIFO
             inside. Packets in quick succession then have a mean delay above the link's delay. `reorder`: packets may
             overtake, as in plain netem. (one of keep, reorder; default: keep)
+        from_: Packets accepted before this instant of the run have the link's delay. (duration; default: 0 s; at
+            least 0)
+        until: Packets accepted at this instant or later have the link's delay. (duration; default: absent: the end of
+            the run; more than 0)
         direction: Direction of the link. (one of forward, reverse, both; default: forward)
     """
 
     normal: Quantity
     order: Literal["keep", "reorder"] | None = None
+    from_: Quantity | None = None
+    until: Quantity | None = None
     direction: Literal["forward", "reverse", "both"] | None = None
 
 
