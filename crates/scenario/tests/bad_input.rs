@@ -898,7 +898,12 @@ fn jitter_has_a_deviation_an_order_and_a_direction() {
     one(
         key,
         json!({ "normal": "7 ms", "sd": 1 }),
-        "links.bottleneck.jitter.sd: unknown key \"sd\"; valid names are direction, normal, order",
+        "links.bottleneck.jitter.sd: unknown key \"sd\"; valid names are direction, from, normal, order, until",
+    );
+    one(
+        key,
+        json!({ "normal": "7 ms", "from": "9 s", "until": "9 s" }),
+        "links.bottleneck.jitter.until: must be later than from: 9 s is not after 9 s",
     );
 }
 
