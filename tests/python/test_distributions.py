@@ -186,6 +186,11 @@ def test_delays_of_different_size_stand_on_a_logarithmic_axis() -> None:
     assert panel.x_scale.log
     [panel] = pictures.of_table(table().where(queue="CoDel"), pictures.Choice(metric=(LINE,))).panels
     assert panel.x_scale is None
+    [panel] = pictures.of_table(table(), pictures.Choice(metric=(LINE,), kind="box", x="queue")).panels
+    assert panel.y_scale is not None
+    assert panel.y_scale.log
+    boxes = pictures.of_table(table(), pictures.Choice(metric=(LINE,), kind="box", x="queue"))
+    assert drawing.draw(boxes).axes[0].get_yscale() == "log"
 
 
 def test_a_ccdf_is_the_share_above() -> None:

@@ -535,7 +535,11 @@ def _compared(ax: Axes, panel: Panel) -> None:
         (panel.x_scale, ax.xaxis, ax.set_xscale, ax.set_xlim),
         (panel.y_scale, ax.yaxis, ax.set_yscale, ax.set_ylim),
     ):
-        if scale is None or panel.kind in ("diagram", "table") or (panel.categories and axis is ax.yaxis):
+        if (
+            scale is None
+            or panel.kind in ("diagram", "table")
+            or (panel.categories and axis is ax.yaxis and panel.kind != "box")
+        ):
             continue
         if scale.linear:
             set_scale("symlog", linthresh=scale.linear)

@@ -817,6 +817,8 @@ def _over(
             owner_words = members[0][1].owner if len(members) == 1 else ""
             panels.append(Panel(axis, quantity, lines, cell.title, cell.row, categories, owner_words))
     _one_unit(panels)
+    if kind == "box":
+        _boxes_over_decades(panels)
     if not x:
         panels = [_owners_as_categories(panel) for panel in panels]
     title = ", ".join(names.path(n, owner=len(by) == 1) for n in by)
@@ -1089,6 +1091,20 @@ def _decades(found: Sequence[_Spread], factor: float) -> Scale | None:
         return None
     least = min(v for it in delays if (v := max(it.quantile(1.0), min(medians) / 1e3)) > 0)
     return Scale(log=True, lo=least * factor, hi=max(float(it.at[-1]) for it in delays) * factor)
+
+
+def _boxes_over_decades(panels: Sequence[Panel]) -> None:
+    """Logarithmic axes for boxes of packets' delays that differ by decades; panels share one."""
+    import numpy as np
+
+    samples = [each for panel in panels for line in panel.lines if line.binned for each in line.samples if len(each)]
+    low, middle, high = (np.array([np.nanpercentile(each, share) for each in samples]) for share in (5, 50, 95))
+    if not len(samples) or not min(middle) > 0 or max(high) < SPAN * min(middle):
+        return
+    scale = Scale(log=True, lo=float(max(min(low), min(middle) / 100)) / 1.5, hi=float(max(high)) * 1.5)
+    for panel in panels:
+        if any(line.binned for line in panel.lines):
+            panel.y_scale, panel.kind = scale, "box"
 
 
 def _complement(line: Line) -> Line:
