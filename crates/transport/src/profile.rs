@@ -847,6 +847,12 @@ impl Profile {
         }
     }
 
+    /// Whether rules of a current Linux kernel apply that no option names: those of the profile that sends in bursts.
+    #[inline]
+    pub(crate) fn is_linux(&self) -> bool {
+        self.segmentation_offload
+    }
+
     /// The tick in which the timeout is computed, ns: the clock's, for `any-ack` no less than ns-2's millisecond.
     #[inline]
     pub(crate) fn jiffy(&self) -> u64 {

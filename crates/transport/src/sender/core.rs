@@ -532,12 +532,6 @@ impl Core {
         (bytes.min(65_536) / profile.mss).max(2)
     }
 
-    /// Whether the free window is too small for a whole burst.
-    #[inline(never)]
-    pub(super) fn burst_was_awaited(&self, flight: f64, profile: &Profile) -> bool {
-        flight + (self.burst(profile) + 1) as f64 * profile.segment() > self.control.window().cwnd
-    }
-
     /// The last segment of each burst of two or more, and of the stream, is marked PSH.
     pub(super) fn mark_bursts(&self, sent: &mut [Segment], profile: &Profile) {
         let size = self.size;

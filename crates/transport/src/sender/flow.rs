@@ -65,7 +65,7 @@ impl Sender {
         }
         if self.core.life == Life::Open {
             self.core.clock = profile.clock_at(now);
-            self.send_offered(now, profile, out);
+            self.send(now, profile, out);
             self.persist(now, profile);
         }
     }

@@ -240,7 +240,7 @@ impl Sender {
         if self.core.una == self.core.high {
             self.resume(now, profile);
         }
-        self.send_offered(now, profile, out);
+        self.send(now, profile, out);
     }
 
     /// Slow start after idle: nothing was in flight.
@@ -405,14 +405,8 @@ impl Sender {
         }
     }
 
-    /// Sends what window and pacing let out, and sets the timers that follow.
+    /// Sends what window and pacing let out, and sets the timers that follow if anything was sent.
     fn send(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
-        self.transmit(now, profile, out);
-        self.after_sending(now, profile, out);
-    }
-
-    /// The same, but timers keep running where nothing was sent.
-    fn send_offered(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let before = out.len();
         self.transmit(now, profile, out);
         if out.len() > before {

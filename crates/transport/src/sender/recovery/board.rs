@@ -56,8 +56,12 @@ pub struct Delivered {
     pub oldest: Option<Time>,
     /// The same of the newest.
     pub newest: Option<Time>,
-    /// Whether a segment that was never retransmitted came after one sent later: the network reorders.
-    pub reordered: bool,
+    /// First byte of the earliest segment that was never retransmitted and came after one sent later: the network
+    /// reorders.
+    pub reordered: Option<u64>,
+    /// End and age of the last segment of the cumulative part, otherwise of the highest reported one. Segments
+    /// whose original arrived after a retransmission do not count.
+    pub last: Option<(u64, Duration)>,
     /// Whether the ACK reports something that came twice (RFC 2883).
     pub duplicate: bool,
 }
@@ -90,7 +94,7 @@ pub struct Board {
     /// Losses by count were looked for up to here.
     edge: u64,
     /// The highest byte that was delivered (RACK.fack).
-    forward: u64,
+    pub forward_edge: u64,
     /// When the newest never retransmitted segment among the reported was sent.
     newest_reported: Time,
     /// See [`Latest`].
@@ -324,7 +328,9 @@ impl Board {
                 }
                 self.forget(&segment);
             }
-            self.deliver(&segment, now, floor, disordered, &mut news);
+            if let Some(rtt) = self.deliver(&segment, now, floor, disordered, &mut news) {
+                news.last = Some((segment.end(), rtt));
+            }
         }
         if disordered {
             self.ranges.retain_mut(|range| {
@@ -332,79 +338,97 @@ impl Board {
                 range.1 > una
             });
         }
-        self.forward = self.forward.max(una);
-        if !CALM {
-            for n in 0..report.blocks().len() {
-                self.take_block(n, una, report, now, floor, &mut news);
-            }
+        self.forward_edge = self.forward_edge.max(una);
+        if !CALM && !report.blocks().is_empty() {
+            self.take_report(una, una, report, now, floor, &mut news);
         }
         news
     }
 
+    /// Takes in the report of the acknowledgement `ack`, where everything before `una` is acknowledged.
     #[inline(never)]
-    fn take_block(
+    pub fn take_report(
         &mut self,
-        n: usize,
+        ack: u64,
         una: u64,
         report: &Report,
         now: Time,
         floor: Duration,
         news: &mut Delivered,
     ) {
-        let (from, to) = report.blocks()[n];
-        // RFC 2883 section 4: below what is acknowledged, or inside the second block.
-        let inside = |other: &(u64, u64)| other.0 <= from && to <= other.1;
-        if n == 0 && (to <= una || report.blocks().get(1).is_some_and(inside)) {
-            news.duplicate = true;
-            return;
-        }
-        let end = self.segments.back().map_or(una, Sent::end);
-        let (mut at, to) = (from.max(una), to.min(end));
-        // Only what is not yet known is looked at.
-        let mut i = self.ranges.partition_point(|range| range.1 <= at);
-        while at < to {
-            let (known_from, known_to) = self.ranges.get(i).copied().unwrap_or((u64::MAX, u64::MAX));
-            if known_from > at {
-                self.report(at, to.min(known_from), now, floor, news);
+        let acknowledged = news.last.take();
+        for (n, &(from, to)) in report.blocks().iter().enumerate() {
+            // RFC 2883 section 4: below what is acknowledged, or inside the second block.
+            let inside = |other: &(u64, u64)| other.0 <= from && to <= other.1;
+            if n == 0 && (to <= ack || report.blocks().get(1).is_some_and(inside)) {
+                news.duplicate = true;
+                continue;
             }
-            at = known_to.max(at);
-            i += 1;
+            let end = self.segments.back().map_or(una, Sent::end);
+            self.take_block((from.max(una), to.min(end)), now, floor, news);
         }
-        self.join((from.max(una), to));
+        news.last = acknowledged.or(news.last);
     }
 
-    /// Marks what lies in `[from, to)` as reported.
-    fn report(&mut self, from: u64, to: u64, now: Time, floor: Duration, news: &mut Delivered) {
+    fn take_block(&mut self, (from, to): (u64, u64), now: Time, floor: Duration, news: &mut Delivered) {
+        if from >= to {
+            return;
+        }
+        let first = self.ranges.partition_point(|range| range.1 < from);
+        let last = self.ranges.partition_point(|range| range.0 <= to);
+        let joined = match self.ranges.get(first..last) {
+            Some([head, .., tail]) => (from.min(head.0), to.max(tail.1)),
+            Some([range]) => (from.min(range.0), to.max(range.1)),
+            _ => (from, to),
+        };
+        // Only what is not yet known is looked at.
+        let mut at = from;
+        for i in first..last {
+            let known = self.ranges[i];
+            if at < known.0 {
+                self.report((at, known.0), joined, now, floor, news);
+            }
+            at = at.max(known.1);
+        }
+        if at < to {
+            self.report((at, to), joined, now, floor, news);
+        }
+        if first == last {
+            self.ranges.insert(first, joined);
+        } else {
+            self.ranges.drain(first + 1..last);
+            self.ranges[first] = joined;
+        }
+    }
+
+    /// Marks segments as reported that reach into `[from, to)` and lie within `joined`. A segment that a report
+    /// covers in part is not delivered.
+    fn report(
+        &mut self,
+        (from, to): (u64, u64),
+        joined: (u64, u64),
+        now: Time,
+        floor: Duration,
+        news: &mut Delivered,
+    ) {
         let mut i = self.find(from);
-        while i < self.segments.len() && self.segments[i].end() <= to {
-            let segment = self.segments[i];
-            if !segment.is(SACKED) {
+        while let Some(&segment) = self.segments.get(i).filter(|s| s.seq < to && s.end() <= joined.1) {
+            if segment.seq >= joined.0 && !segment.is(SACKED) {
                 self.forget(&segment);
                 self.segments[i].state = (segment.state & EVER) | SACKED;
                 self.sacked += u64::from(segment.len);
                 self.sacked_segments += 1;
-                self.deliver(&segment, now, floor, true, news);
+                if let Some(rtt) = self.deliver(&segment, now, floor, true, news)
+                    && news.last.is_none_or(|(end, _)| end < segment.end())
+                {
+                    news.last = Some((segment.end(), rtt));
+                }
                 if !segment.again() {
                     self.newest_reported = self.newest_reported.max(segment.sent);
                 }
-                self.forward = self.forward.max(segment.end());
+                self.forward_edge = self.forward_edge.max(segment.end());
             }
             i += 1;
-        }
-    }
-
-    fn join(&mut self, (from, to): (u64, u64)) {
-        if from >= to {
-            return;
-        }
-        let at = self.ranges.partition_point(|range| range.1 < from);
-        let end = self.ranges.partition_point(|range| range.0 <= to);
-        if at == end {
-            self.ranges.insert(at, (from, to));
-        } else {
-            let joined = (from.min(self.ranges[at].0), to.max(self.ranges[end - 1].1));
-            self.ranges.drain(at + 1..end);
-            self.ranges[at] = joined;
         }
     }
 
@@ -419,22 +443,33 @@ impl Board {
         }
     }
 
-    /// A segment is delivered for the first time (RFC 8985 section 6.2 steps 1 to 3).
+    /// A segment is delivered for the first time (RFC 8985 section 6.2 steps 1 to 3). Returns its age, unless its
+    /// original arrived after a retransmission.
     #[inline]
-    fn deliver(&mut self, s: &Sent, now: Time, floor: Duration, disordered: bool, news: &mut Delivered) {
+    fn deliver(
+        &mut self,
+        s: &Sent,
+        now: Time,
+        floor: Duration,
+        disordered: bool,
+        news: &mut Delivered,
+    ) -> Option<Duration> {
         news.bytes += u64::from(s.len);
         news.segments += 1;
         let rtt = now.since(s.sent);
         if !s.again() {
             news.oldest = news.oldest.or(Some(s.sent));
             news.newest = Some(s.sent);
-            news.reordered |= disordered && s.end() <= self.forward;
+            if disordered && s.end() <= self.forward_edge {
+                news.reordered = Some(news.reordered.map_or(s.seq, |first| first.min(s.seq)));
+            }
         } else if rtt < floor {
-            return; // the original arrived, not its retransmission
+            return None; // the original arrived, not its retransmission
         }
         if (s.sent, s.end()) >= (self.latest.sent, self.latest.end) {
             self.latest = Latest { sent: s.sent, end: s.end(), rtt };
         }
+        Some(rtt)
     }
 
     /// Index of the segment that holds the byte `seq`, or of the first beyond it.
@@ -720,6 +755,14 @@ impl Board {
         [of(SACKED), lost, of(RESENT)]
     }
 
+    /// Retransmits segment `i` as Linux's loss probe, which does not count as in flight.
+    pub fn resend_uncounted(&mut self, i: usize, now: Time) -> Sent {
+        let segment = &mut self.segments[i];
+        segment.state |= EVER;
+        segment.sent = now;
+        *segment
+    }
+
     /// Retransmits segment `i`.
     pub fn resend(&mut self, i: usize, now: Time) -> Sent {
         let segment = &mut self.segments[i];
@@ -861,8 +904,8 @@ mod tests {
     #[test]
     fn reordering_is_a_first_delivery_below_the_highest() {
         let mut b = board(6);
-        assert!(!ack(&mut b, 0, &[(3, 4)]).reordered);
-        assert!(ack(&mut b, 0, &[(1, 2), (3, 4)]).reordered);
+        assert_eq!(ack(&mut b, 0, &[(3, 4)]).reordered, None);
+        assert_eq!(ack(&mut b, 0, &[(1, 2), (3, 4)]).reordered, Some(MSS));
     }
 
     // --- against a model ------------------------------------------------------------------------------------------

@@ -3,8 +3,8 @@
 
 use evenflow_base::{Packet, Report};
 
-use crate::congestion_control::{Cause, Congestion, Signal};
-use crate::profile::{Ecn, PartialAck, RttSource};
+use crate::congestion_control::{Cause, Congestion, Signal, Window};
+use crate::profile::{Ecn, PartialAck, RttSource, UndoTo};
 use crate::rtt::Timed;
 use crate::sender::core::{Context, Core, Growth};
 use crate::sender::{Life, Recovery, Tally};
@@ -24,6 +24,8 @@ pub(in crate::sender) struct DuplicateAcks {
     had_partial: bool,
     /// Pacing holds the retransmission of the first segment.
     waits: bool,
+    /// The window before this episode, and the timestamp clock at its first retransmission.
+    undo: Option<(Window, u32)>,
 }
 
 impl LossRecovery for DuplicateAcks {
@@ -45,6 +47,7 @@ impl LossRecovery for DuplicateAcks {
                 // Without what duplicate ACKs added.
                 c.control.propose_cwnd(c.window().ssthresh, Cause::RecoveryEnd);
             }
+            self.remember(c, x.profile);
             c.enter(Recovery::Loss);
             let event = Congestion::new(Signal::Timeout, x.now, self.flight(c, x.profile), mss);
             c.congestion_event(event, Signal::Timeout, x);
@@ -127,6 +130,7 @@ impl DuplicateAcks {
             c.sample(rtt, x.profile);
         }
         self.waits = false;
+        self.try_undo(c, ack, x.profile);
         let mut marks = 0;
         if c.marks.mode != Ecn::Off {
             // Accurate ECN reads `duplicates`, which a timeout resets and a partial ACK reduces: its records
@@ -138,6 +142,13 @@ impl DuplicateAcks {
             }
             let packets = segments.saturating_sub(shown).max(1);
             marks = self.congestion_marks(c, ack, packets as u32, bytes, x);
+        }
+        let mut segments = segments;
+        if x.profile.is_linux() && c.state == Recovery::Disorder {
+            // Linux's tcp_remove_reno_sacks: what duplicate ACKs delivered does not count again.
+            let shown = u64::from(self.duplicates);
+            segments = segments.saturating_sub(shown).max(1);
+            bytes = bytes.saturating_sub(shown * mss).max(bytes.min(mss));
         }
         let mut restart_timer = true;
         let mut grow = Some(segments);
@@ -197,6 +208,27 @@ impl DuplicateAcks {
         }
     }
 
+    /// A window to which a spurious reduction may return.
+    fn remember(&mut self, c: &Core, profile: &Profile) {
+        let stamps = profile.rtt != RttSource::OneSegment;
+        if profile.undo && profile.undo_to == UndoTo::Before && stamps {
+            self.undo = Some((c.window(), c.clock));
+        }
+    }
+
+    /// Undoes a spurious reduction: the ACK answers data sent before the first retransmission (RFC 3522, RFC 4015;
+    /// Linux's tcp_try_undo_loss).
+    #[inline(always)]
+    fn try_undo(&mut self, c: &mut Core, ack: &Packet, profile: &Profile) {
+        if let Some((window, stamp)) = self.undo
+            && (ack.stamp.wrapping_sub(stamp) as i32) < 0
+        {
+            c.undo(window, profile);
+            c.next = c.high;
+            self.reopen(c);
+        }
+    }
+
     fn reopen(&mut self, c: &mut Core) {
         c.enter(Recovery::Open);
         *self = DuplicateAcks::default();
@@ -253,6 +285,7 @@ impl DuplicateAcks {
         c.enter(Recovery::Recovery);
         self.had_partial = false;
         if !c.same_event() {
+            self.remember(c, x.profile);
             let event = Congestion::new(Signal::Loss, x.now, self.flight(c, x.profile), mss);
             c.congestion_event(event, Signal::Loss, x);
             c.reduced();

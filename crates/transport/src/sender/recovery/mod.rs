@@ -116,13 +116,13 @@ pub(super) trait LossRecovery {
         let w = c.window();
         let used = match (x.profile.window_validation, x.profile.window_used) {
             (false, _) => true,
-            (true, WindowUse::Segment) => {
-                news.flight + x.profile.segment() > w.cwnd
-                    || (w.cwnd < w.ssthresh && w.cwnd < 2.0 * news.flight)
-                    || (x.profile.segmentation_offload
-                        && (c.burst_was_awaited(news.flight, x.profile)
-                            || self.scoreboard().is_some_and(|s| s.window_was_used(c, x.profile))))
-            }
+            (true, WindowUse::Segment) => match self.scoreboard().filter(|_| x.profile.is_linux()) {
+                Some(scoreboard) => scoreboard.window_was_used(c, x.profile),
+                None => {
+                    news.flight + x.profile.segment() > w.cwnd
+                        || (w.cwnd < w.ssthresh && w.cwnd < 2.0 * news.flight)
+                }
+            },
             (true, WindowUse::Third) => c.third_is_used(self.reordering(x.profile), news.flight, x.profile),
         };
         if !used {

@@ -71,6 +71,8 @@ struct Usage {
     /// Most segments in flight.
     most: u32,
     until: u64,
+    /// The window is too small for the next burst, for which there is data (`tcp_tso_should_defer`).
+    waits: bool,
 }
 
 /// The decay of a window that is not used (RFC 2861 section 3.2).
@@ -324,6 +326,8 @@ impl Scoreboard {
                     if burst == 0 {
                         burst = c.burst(x.profile);
                         if self.waits_for_more(c, space, burst, x.now, x.profile) {
+                            let unsent = c.queue_end().min(c.edge(x.profile)).saturating_sub(c.next);
+                            self.usage.waits = unsent >= space;
                             return;
                         }
                     }
@@ -368,6 +372,13 @@ impl Scoreboard {
         c.emit(segment.seq, u64::from(segment.len), |_| board.pipe() as f64, x);
     }
 
+    /// Linux's loss probe goes: neither the pipe nor an undo counts it.
+    pub(super) fn resend_uncounted(&mut self, i: usize, c: &mut Core, x: &mut Context) {
+        let segment = self.board.resend_uncounted(i, x.now);
+        let board = &self.board;
+        c.emit(segment.seq, u64::from(segment.len), |_| board.pipe() as f64, x);
+    }
+
     /// Whether new segments wait for a burst of `burst` (Linux's tcp_tso_should_defer). `space` is smaller,
     /// and less than a third of the window. The last burst left within a millisecond. The next ACK is due
     /// within a millisecond and half a round trip.
@@ -393,11 +404,12 @@ impl Scoreboard {
     /// After sending: whether the window is full, or the most segments in flight, since a window of data
     /// began.
     fn note_usage(&mut self, c: &Core, sent: bool, profile: &Profile) {
-        let full = self.board.pipe() + profile.mss > c.window().cwnd as i64 as u64;
-        let out = self.board.len() as u32;
         let usage = &mut self.usage;
+        let waits = std::mem::take(&mut usage.waits);
+        let full = waits || self.board.pipe() + profile.mss > c.window().cwnd as i64 as u64;
+        let out = self.board.len() as u32;
         if (sent || full) && (c.una >= usage.until || full || (!usage.full && out > usage.most)) {
-            *usage = Usage { full, most: out, until: c.high };
+            *usage = Usage { full, most: out, until: c.high, waits: false };
         }
     }
 

@@ -9,7 +9,7 @@ use crate::congestion_control::{Cause, Congestion, Signal, Window};
 use crate::profile::{Ecn, LossDetection, Reduction, RtoRule};
 use crate::rtt::Timed;
 use crate::sender::Recovery;
-use crate::sender::core::{Context, Core};
+use crate::sender::core::{Context, Core, Growth};
 
 use super::LossRecovery;
 use super::board::{Board, Delivered};
@@ -47,7 +47,12 @@ struct Reordering {
     persist: u8,
     /// RACK.dsack_round; [`NO_ROUND`]: none.
     round: u64,
+    /// Linux: by how many segments at most.
+    extent: u64,
 }
+
+/// Linux: most reordering that is believed, segments (`tcp_max_reordering`).
+const MOST_REORDERING: u64 = 300;
 
 /// Never over.
 const NO_ROUND: u64 = u64::MAX;
@@ -64,6 +69,19 @@ pub(in crate::sender) struct Selective {
     probe: Option<(u64, bool)>,
 }
 
+/// The effect of an ACK on the scoreboard.
+struct Answer {
+    /// The number that it acknowledges.
+    seq: u64,
+    delivered: Delivered,
+    /// SND.UNA advanced.
+    advanced: bool,
+    growth: Growth,
+    marks: u32,
+    /// Bytes found to be lost.
+    lost: u64,
+}
+
 impl LossRecovery for Selective {
     #[inline(always)]
     fn on_ack(&mut self, c: &mut Core, ack: &Packet, report: &Report, x: &mut Context) {
@@ -71,7 +89,7 @@ impl LossRecovery for Selective {
             c.hear_report(ack.seq, report, x.profile);
         }
         if ack.seq < c.una {
-            return; // old (RFC 9293 section 3.10.7.4)
+            return self.take_old_ack(c, ack, report, x);
         }
         let calm = c.state == Recovery::Open
             && report.blocks().is_empty()
@@ -103,6 +121,13 @@ impl LossRecovery for Selective {
         c.control.propose_cwnd(c.control.min_window(x.profile.segment()), Cause::Timeout);
         c.tries += 1;
         c.counts.timeouts += 1;
+        let threshold = x.profile.duplicate_threshold;
+        if matches!(c.state, Recovery::Open | Recovery::Disorder)
+            && self.scoreboard.board.sacked_segments() >= threshold
+        {
+            // Linux's tcp_enter_loss: so many reports without a repair were no reordering.
+            self.reordering.extent = self.reordering.extent.min(threshold.into());
+        }
         c.enter(Recovery::Loss);
         c.recover = c.high;
         c.reduced();
@@ -151,7 +176,7 @@ impl LossRecovery for Selective {
     #[inline]
     fn after_sending(&mut self, c: &mut Core, x: &Context) {
         if x.profile.tail_loss_probe {
-            self.arm_probe(c, x);
+            self.arm_probe(c, true, x);
         }
     }
 
@@ -178,7 +203,7 @@ impl Selective {
             scoreboard: Scoreboard::new(board, profile),
             early: Time::NEVER,
             kind: Early::default(),
-            reordering: Reordering { seen: false, steps: 1, persist: PERSIST, round: NO_ROUND },
+            reordering: Reordering { seen: false, steps: 1, persist: PERSIST, round: NO_ROUND, extent: 0 },
             probe: None,
         }
     }
@@ -209,7 +234,7 @@ impl Selective {
             c.timer = x.profile.due(x.now, c.rto);
         }
         if x.profile.loss_detection == LossDetection::Rack {
-            self.adapt_reordering(c, &delivered);
+            self.adapt_reordering(c, &delivered, x.profile);
         }
         if !CALM && x.profile.undo {
             self.try_undo(c, ack, &delivered, advanced, x.profile);
@@ -237,6 +262,47 @@ impl Selective {
             }
             return self.after_sending(c, x);
         }
+        self.answer(c, in_network, Answer { seq: ack.seq, delivered, advanced, growth, marks, lost }, x);
+    }
+
+    /// Takes in the report of an ACK below SND.UNA: any report updates the scoreboard (RFC 6675 section 5; Linux's
+    /// tcp_ack). Its marks and its timestamp are old.
+    #[cold]
+    #[inline(never)]
+    fn take_old_ack(&mut self, c: &mut Core, ack: &Packet, report: &Report, x: &mut Context) {
+        if report.blocks().is_empty() || !(x.profile.rescue || x.profile.is_linux()) {
+            return;
+        }
+        let board = &mut self.scoreboard.board;
+        let (in_network, flight) = (board.outstanding() - board.sacked(), board.pipe() as f64);
+        let floor = c.rtt.least().unwrap_or(Duration::ZERO);
+        let mut delivered = Delivered::default();
+        board.take_report(ack.seq, c.una, report, x.now, floor, &mut delivered);
+        if x.profile.loss_detection == LossDetection::Rack {
+            self.adapt_reordering(c, &delivered, x.profile);
+        }
+        if x.profile.undo {
+            self.try_undo(c, ack, &delivered, false, x.profile);
+        }
+        let lost = self.find_losses(c, x);
+        if c.departures.is_some() {
+            self.scoreboard.report_to_control(c, c.una, report, 0, x.now);
+        }
+        let (bytes, segments) = (delivered.bytes, u64::from(delivered.segments));
+        let growth = Growth { una: c.una, bytes, segments, flight, rtt: None };
+        let answer = Answer { seq: ack.seq, delivered, advanced: false, growth, marks: 0, lost };
+        self.answer(c, in_network, answer, x);
+    }
+
+    /// The state and the window after an ACK, and what they let out. `in_network`: bytes neither acknowledged nor
+    /// reported before it.
+    #[inline(always)]
+    fn answer(&mut self, c: &mut Core, in_network: u64, a: Answer, x: &mut Context) {
+        let Answer { seq, delivered, advanced, growth, marks, lost } = a;
+        let next = c.next;
+        // Linux's tcp_may_raise_cwnd: after much reordering also reports let the window grow.
+        let raises = advanced
+            || (delivered.segments > 0 && self.reordering.extent > x.profile.duplicate_threshold.into());
         match c.state {
             Recovery::Open | Recovery::Disorder | Recovery::Reduction if lost > 0 => {
                 self.begin_recovery(c, in_network, x);
@@ -245,11 +311,11 @@ impl Selective {
             Recovery::Open | Recovery::Disorder => {
                 let disordered = self.scoreboard.board.sacked() > 0;
                 c.enter(if disordered { Recovery::Disorder } else { Recovery::Open });
-                if advanced {
+                if raises {
                     self.grow(c, growth, marks, x);
                 }
             }
-            Recovery::Recovery if ack.seq >= c.recover => {
+            Recovery::Recovery if seq >= c.recover => {
                 self.leave_recovery(c, x.profile);
                 // Linux counts what the last ACK of a recovery delivers towards the next segment; rate
                 // halving did not.
@@ -262,12 +328,12 @@ impl Selective {
                 self.share_out(c, &delivered, advanced && lost == 0, x.profile);
             }
             Recovery::Loss => {
-                let over = ack.seq >= c.recover;
+                let over = seq >= c.recover;
                 if over {
                     c.enter(Recovery::Open);
                     self.recovered();
                 }
-                if advanced {
+                if raises {
                     self.grow(c, growth, marks, x);
                 }
                 if x.profile.reduce_after_timeout && lost > 0 && !over {
@@ -286,7 +352,9 @@ impl Selective {
         if c.una == c.high {
             c.rest(x);
         }
-        self.after_sending(c, x);
+        if x.profile.tail_loss_probe {
+            self.arm_probe(c, advanced || c.next > next, x);
+        }
     }
 
     /// The same for any ACK.
@@ -348,9 +416,21 @@ impl Selective {
     }
 
     /// RFC 8985 section 6.2 steps 3 and 4.
-    fn adapt_reordering(&mut self, c: &Core, delivered: &Delivered) {
+    #[inline(always)]
+    fn adapt_reordering(&mut self, c: &Core, delivered: &Delivered, profile: &Profile) {
+        let board = &mut self.scoreboard.board;
         let r = &mut self.reordering;
-        r.seen |= delivered.reordered;
+        if profile.is_linux() {
+            // Linux's tcp_rack_advance and tcp_check_sack_reordering.
+            if let Some((_, rtt)) = delivered.last {
+                board.latest.rtt = rtt;
+            }
+            if let Some(first) = delivered.reordered {
+                let extent = board.forward_edge.saturating_sub(first).div_ceil(profile.mss);
+                r.extent = r.extent.max(extent.min(MOST_REORDERING));
+            }
+        }
+        r.seen |= delivered.reordered.is_some();
         if c.una >= r.round {
             r.round = NO_ROUND;
         }
@@ -448,21 +528,25 @@ impl Selective {
         }
     }
 
-    /// Sets the probe's timer (RFC 8985 section 7.2), where nothing is disordered and no probe is out.
-    fn arm_probe(&mut self, c: &Core, x: &Context) {
+    /// Sets the probe's timer (RFC 8985 section 7.2), where nothing is disordered and no probe is out. New data and an
+    /// ACK that advances restart it (`restart`).
+    fn arm_probe(&mut self, c: &Core, restart: bool, x: &Context) {
         let calm = matches!(c.state, Recovery::Open | Recovery::Reduction);
         let board = &self.scoreboard.board;
         if self.early != Time::NEVER && self.kind == Early::Reordering {
             return;
         }
-        self.early = Time::NEVER;
-        let Some(srtt) = c.rtt.smoothed() else { return };
-        if !calm || board.is_empty() || self.probe.is_some() || board.sacked() > 0 {
+        let may_probe = calm && !board.is_empty() && self.probe.is_none() && board.sacked() == 0;
+        if may_probe && !restart {
             return;
         }
+        self.early = Time::NEVER;
+        let Some(srtt) = c.rtt.smoothed().filter(|_| may_probe) else { return };
         let extra = if board.len() == 1 { WORST_ACK_DELAY } else { TWO_TICKS };
         let timeout = srtt + srtt + extra;
-        (self.early, self.kind) = (x.profile.due(x.now, timeout).min(c.timer), Early::Probe);
+        // A window that has just opened still has its timer; the retransmission timer follows.
+        let latest = if c.awaits_window() { x.profile.due(x.now, c.rto) } else { c.timer };
+        (self.early, self.kind) = (x.profile.due(x.now, timeout).min(latest), Early::Probe);
     }
 
     /// Sends a probe: new data where there is some, else the last segment again (RFC 8985 section 7.3).
@@ -479,7 +563,11 @@ impl Selective {
             && self.scoreboard.may_resend(i, c, x.profile)
         {
             c.timed = Timed::NONE;
-            self.scoreboard.resend(i, c, x);
+            if x.profile.is_linux() {
+                self.scoreboard.resend_uncounted(i, c, x);
+            } else {
+                self.scoreboard.resend(i, c, x);
+            }
         } else {
             return;
         }
