@@ -382,6 +382,18 @@ mod tests {
         assert_eq!(sent.iter().map(|(_, s)| (s.seq, s.payload)).collect::<Vec<_>>(), [(10_000, 1000)]);
     }
 
+    /// RFC 8985 section 7.2: the probe of data into a window that opens waits for 2 SRTT + 2 ms (or the whole timeout), not
+    /// for the timer of the closed window.
+    #[test]
+    fn a_window_that_opens_sets_the_probe_of_new_data() {
+        let mut s = open(Profile { mss: 1000, ..Profile::linux() }, 12);
+        s.ack(&Ack { window: Some(0), ..of(10_000) }, ms(100)).unwrap();
+        let opened = Time(s.sender().deadline().0 - 14_000_000);
+        let sent = s.ack(&Ack { window: Some(5000), ..of(10_000) }, opened).unwrap();
+        assert_eq!(numbers(&sent), [10, 11]);
+        assert_eq!(s.sender().deadline(), s.profile().due(opened, Duration::from_millis(102)));
+    }
+
     /// A window of two segments holds back what the congestion window would let go.
     #[test]
     fn a_window_that_binds() {

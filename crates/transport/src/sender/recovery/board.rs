@@ -859,6 +859,28 @@ mod tests {
         assert!(ack(&mut board(8), 0, &[(4, 5), (3, 7)]).duplicate);
     }
 
+    /// RFC 2018 section 4: a block reports what it covers. A segment is delivered once blocks cover all of it.
+    #[test]
+    fn a_block_that_covers_the_end_of_a_segment_does_not_deliver_it() {
+        let mut b = board(4);
+        let half = |from: u64| {
+            let mut report = Report::default();
+            report.push((from, 3 * MSS));
+            report
+        };
+        assert_eq!(b.acknowledge(0, &half(MSS + MSS / 2), at(100), Duration::ZERO).bytes, MSS);
+        assert_eq!(b.sacked(), MSS);
+        assert_eq!(b.acknowledge(0, &half(MSS), at(101), Duration::ZERO).bytes, MSS);
+        assert_eq!(b.sacked(), 2 * MSS);
+    }
+
+    /// Linux's order: reports by sequence number, then the cumulative part.
+    #[test]
+    fn the_last_segment_delivered() {
+        assert_eq!(ack(&mut board(4), 0, &[(3, 4), (1, 2)]).last, Some((4 * MSS, Duration::from_millis(97))));
+        assert_eq!(ack(&mut board(4), 2, &[(3, 4)]).last, Some((2 * MSS, Duration::from_millis(99))));
+    }
+
     #[test]
     fn by_distance_the_fourth_beyond_tells_a_loss() {
         let mut b = board(10);

@@ -119,6 +119,7 @@ impl DuplicateAcks {
     #[inline(always)]
     fn new_ack(&mut self, c: &mut Core, ack: &Packet, x: &mut Context) {
         let mss = x.profile.mss;
+        self.try_undo(c, ack, x.profile);
         let mut bytes = ack.seq - c.una;
         let flight = (c.next - c.una) as i64 as f64;
         let segments = c.whole_segments(bytes, mss);
@@ -130,7 +131,6 @@ impl DuplicateAcks {
             c.sample(rtt, x.profile);
         }
         self.waits = false;
-        self.try_undo(c, ack, x.profile);
         let mut marks = 0;
         if c.marks.mode != Ecn::Off {
             // Accurate ECN reads `duplicates`, which a timeout resets and a partial ACK reduces: its records

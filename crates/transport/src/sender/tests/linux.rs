@@ -84,3 +84,87 @@ fn timers_go_off_at_ticks() {
     assert_eq!(due(5, 316), 352);
     assert_eq!(Profile::rfc().due(ms(5), Duration::from_millis(316)), ms(321));
 }
+
+/// `tcp_is_cwnd_limited`: two segments a round trip of 1 ms do not fill a window of ten, however long a burst may be.
+#[test]
+fn a_window_without_unsent_data_does_not_grow() {
+    Bench::new(linux(), Some(2000)).table(
+        "0 | open    | SYN     |
+         1 | syn     | ACK 0 1 |
+         2 | ack 2   |         | cwnd 10
+         3 | offer 2 | 2 3     |
+         4 | ack 4   |         | cwnd 10",
+    );
+}
+
+/// `tcp_may_raise_cwnd`: the late segment 0 shows reordering by six segments. From then on reports alone let the
+/// window grow.
+#[test]
+fn after_much_reordering_reports_let_the_window_grow() {
+    table(
+        linux(),
+        "  0 | open             | SYN      |
+          50 | syn              | ACK 0..9 |
+          98 | ack 0 sack 5     | 10       | disorder cwnd 10
+         100 | ack 1 sack 5     | 11 12    | disorder cwnd 11
+         102 | ack 1 sack 5..6  | 13 14    | disorder cwnd 12",
+    );
+}
+
+/// `tcp_rack_advance`: RACK.rtt is that of the last segment in sequence order. By RFC 8985 section 6.2 it is that of
+/// the segment sent last, the retransmission of 0.
+#[test]
+fn rack_takes_the_round_trip_of_the_last_segment_in_order() {
+    for (profile, expected) in [(linux(), 102), (Profile { segmentation_offload: false, ..linux() }, 50)] {
+        let mut b = Bench::new(profile, Some(10_000));
+        for (at, input) in
+            [(0, "open"), (50, "syn"), (100, "ack 0 sack 1..3"), (150, "ack 4"), (152, "ack 6")]
+        {
+            b.input(input, ms(at));
+        }
+        let rtt = b.sender.selective().scoreboard.board.latest.rtt;
+        assert_eq!(rtt, Duration::from_millis(expected));
+    }
+}
+
+/// `tcp_send_loss_probe`: the retransmission is not in the pipe.
+#[test]
+fn a_loss_probe_is_not_in_flight() {
+    let profile = Profile { timer_tick: Duration::ZERO, ..linux() };
+    Bench::new(profile, Some(10_000)).table(
+        "  0 | open  | SYN      |
+          50 | syn   | ACK 0..9 | early 152
+         100 | ack 9 |          | early 350 pipe 1
+         350 | timer | 9*       | open pipe 1",
+    );
+}
+
+fn without_sack(profile: Profile) -> Profile {
+    Profile { sack: false, loss_detection: LossDetection::DuplicateAcks, rtt: RttSource::Timestamps, ..profile }
+}
+
+/// `tcp_remove_reno_sacks`: two duplicates delivered two of the three segments before, so one counts.
+#[test]
+fn duplicate_acks_deliver_once() {
+    table(
+        without_sack(linux()),
+        "  0 | open  | SYN      |
+          50 | syn   | ACK 0..9 |
+         100 | dup 2 | 10 11    | disorder cwnd 10
+         101 | ack 3 | 12 13    | open cwnd 11",
+    );
+}
+
+/// RFC 4015 section 3.2, `tcp_try_undo_loss`: the ACK echoes 50, so the original arrived. All is in flight again, and
+/// the ACK opens the window by one.
+#[test]
+fn a_needless_timeout_is_taken_back_without_sack() {
+    let profile = Profile { undo: true, ..without_sack(thousand()) };
+    table(
+        profile,
+        "   0 | open          | SYN      |
+           50 | syn           | ACK 0..9 |
+         1050 | timer         | 0*       | loss cwnd 1 ssthresh 5
+         1051 | ack 1 echo 50 | 10 11    | open cwnd 11 ssthresh inf",
+    );
+}

@@ -358,3 +358,14 @@ fn on_ns2_linux_a_loss_after_a_timeout_is_an_event_of_its_own() {
         ));
     }
 }
+
+/// RFC 6675 section 5: any ACK with SACK information updates the scoreboard, an old one as well. ns-2 ignores it.
+#[test]
+fn an_old_ack_updates_the_scoreboard() {
+    let rows = "  0 | open  | SYN      |
+                 50 | syn   | ACK 0..9 |
+                100 | ack 2 | 10 11 12 |";
+    Bench::new(thousand(), None).table(rows).table("101 | ack 1 sack 5 | 13 | disorder sacked 1 pipe 11");
+    let ns2 = Profile { rescue: false, ..thousand() };
+    Bench::new(ns2, None).table(rows).table("101 | ack 1 sack 5 | | open sacked 0 pipe 11");
+}

@@ -118,3 +118,13 @@ fn after_a_lost_probe_the_timeout() {
          1400 | timer | 9*       | loss cwnd 1 rto 3400",
     );
 }
+
+/// Section 7.2: only new data and an ACK that advances restart the timer.
+#[test]
+fn an_ack_without_progress_leaves_the_timer() {
+    Bench::new(tlp(), Some(10_000)).table(
+        "  0 | open  | SYN      |
+          50 | syn   | ACK 0..9 | early 152
+         120 | dup 1 |          | early 152",
+    );
+}
