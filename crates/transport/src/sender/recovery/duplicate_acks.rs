@@ -24,8 +24,12 @@ pub(in crate::sender) struct DuplicateAcks {
     had_partial: bool,
     /// Pacing holds the retransmission of the first segment.
     waits: bool,
-    /// The window before this episode, and the timestamp clock at its first retransmission.
-    undo: Option<(Window, u32)>,
+    /// `before` and `stamp` serve for an undo.
+    may_undo: bool,
+    /// The timestamp clock at the first retransmission of this episode.
+    stamp: u32,
+    /// The window before it.
+    before: Window,
 }
 
 impl LossRecovery for DuplicateAcks {
@@ -211,19 +215,16 @@ impl DuplicateAcks {
     /// A window to which a spurious reduction may return.
     fn remember(&mut self, c: &Core, profile: &Profile) {
         let stamps = profile.rtt != RttSource::OneSegment;
-        if profile.undo && profile.undo_to == UndoTo::Before && stamps {
-            self.undo = Some((c.window(), c.clock));
-        }
+        self.may_undo = profile.undo && profile.undo_to == UndoTo::Before && stamps;
+        (self.before, self.stamp) = (c.window(), c.clock);
     }
 
     /// Undoes a spurious reduction: the ACK answers data sent before the first retransmission (RFC 3522, RFC 4015;
     /// Linux's tcp_try_undo_loss).
     #[inline(always)]
     fn try_undo(&mut self, c: &mut Core, ack: &Packet, profile: &Profile) {
-        if let Some((window, stamp)) = self.undo
-            && (ack.stamp.wrapping_sub(stamp) as i32) < 0
-        {
-            c.undo(window, profile);
+        if self.may_undo && (ack.stamp.wrapping_sub(self.stamp) as i32) < 0 {
+            c.undo(self.before, profile);
             c.next = c.high;
             self.reopen(c);
         }

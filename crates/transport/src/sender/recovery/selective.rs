@@ -48,11 +48,11 @@ struct Reordering {
     /// RACK.dsack_round; [`NO_ROUND`]: none.
     round: u64,
     /// Linux: by how many segments at most.
-    extent: u64,
+    extent: u32,
 }
 
 /// Linux: most reordering that is believed, segments (`tcp_max_reordering`).
-const MOST_REORDERING: u64 = 300;
+const MOST_REORDERING: u32 = 300;
 
 /// Never over.
 const NO_ROUND: u64 = u64::MAX;
@@ -126,7 +126,7 @@ impl LossRecovery for Selective {
             && self.scoreboard.board.sacked_segments() >= threshold
         {
             // Linux's tcp_enter_loss: so many reports without a repair were no reordering.
-            self.reordering.extent = self.reordering.extent.min(threshold.into());
+            self.reordering.extent = self.reordering.extent.min(threshold);
         }
         c.enter(Recovery::Loss);
         c.recover = c.high;
@@ -301,8 +301,8 @@ impl Selective {
         let Answer { seq, delivered, advanced, growth, marks, lost } = a;
         let next = c.next;
         // Linux's tcp_may_raise_cwnd: after much reordering also reports let the window grow.
-        let raises = advanced
-            || (delivered.segments > 0 && self.reordering.extent > x.profile.duplicate_threshold.into());
+        let raises =
+            advanced || (delivered.segments > 0 && self.reordering.extent > x.profile.duplicate_threshold);
         match c.state {
             Recovery::Open | Recovery::Disorder | Recovery::Reduction if lost > 0 => {
                 self.begin_recovery(c, in_network, x);
@@ -427,7 +427,7 @@ impl Selective {
             }
             if let Some(first) = delivered.reordered {
                 let extent = board.forward_edge.saturating_sub(first).div_ceil(profile.mss);
-                r.extent = r.extent.max(extent.min(MOST_REORDERING));
+                r.extent = r.extent.max((extent as u32).min(MOST_REORDERING));
             }
         }
         r.seen |= delivered.reordered.is_some();

@@ -140,7 +140,12 @@ fn a_loss_probe_is_not_in_flight() {
 }
 
 fn without_sack(profile: Profile) -> Profile {
-    Profile { sack: false, loss_detection: LossDetection::DuplicateAcks, rtt: RttSource::Timestamps, ..profile }
+    Profile {
+        sack: false,
+        loss_detection: LossDetection::DuplicateAcks,
+        rtt: RttSource::Timestamps,
+        ..profile
+    }
 }
 
 /// `tcp_remove_reno_sacks`: two duplicates delivered two of the three segments before, so one counts.
