@@ -241,7 +241,7 @@ impl Kind {
 const WINDOW: Observable = Observable { name: "window", unit: "packets", doc: "Congestion window." };
 
 /// The congestion window and the slow-start threshold, bytes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Window {
     /// cwnd.
     pub cwnd: f64,
