@@ -68,6 +68,7 @@ pub fn answer(own: PeerEcn, asked: Ecn, bits: u8, ip: Field) -> (u8, Ecn) {
             (flags_of(0b010 | if ip == Field::Congestion { 0b100 } else { 0 }), mode)
         }
         (PeerEcn::Same, Ecn::Accurate, ACE) => (flags_of(reflected(ip)), Ecn::Accurate),
+        (PeerEcn::Nonce, Ecn::Accurate, ACE) => (flags_of(0b101), Ecn::Accurate),
         (PeerEcn::Off, ..) | (_, _, 0) => (0, if asked == Ecn::PerPacket { asked } else { Ecn::Off }),
         (PeerEcn::Nonce, ..) => (flags_of(0b101), Ecn::Classic),
         (PeerEcn::Same | PeerEcn::Classic, ..) => (flags::ECE, Ecn::Classic),
@@ -90,8 +91,9 @@ pub fn settled(asked: Ecn, bits: u8) -> Ecn {
             _ => Ecn::Off,
         },
         Ecn::Accurate => match answered {
-            0b010 | 0b011 | 0b100 | 0b110 => Ecn::Accurate,
-            0b001 | 0b101 => Ecn::Classic,
+            // 101 is reserved; it also shows an accurate server (section 3.1.3).
+            0b010..=0b110 => Ecn::Accurate,
+            0b001 => Ecn::Classic,
             // 000: not capable. 111: a server that mirrors what it does not know.
             _ => Ecn::Off,
         },
@@ -145,7 +147,7 @@ mod tests {
             (PeerEcn::Same, Field::Capable1, 0b011, Ecn::Accurate),
             (PeerEcn::Same, Field::Capable0, 0b100, Ecn::Accurate),
             (PeerEcn::Same, Field::Congestion, 0b110, Ecn::Accurate),
-            (PeerEcn::Nonce, Field::NotCapable, 0b101, Ecn::Classic),
+            (PeerEcn::Nonce, Field::NotCapable, 0b101, Ecn::Accurate), // section 3.1.3
             (PeerEcn::Classic, Field::NotCapable, 0b001, Ecn::Classic),
             (PeerEcn::Off, Field::NotCapable, 0b000, Ecn::Off),
             (PeerEcn::Broken, Field::NotCapable, 0b111, Ecn::Off),

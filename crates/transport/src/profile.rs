@@ -546,7 +546,8 @@ words! {
         Off = "off",
         /// RFC 3168.
         Classic = "classic",
-        /// The nonce of RFC 3540, which is classic ECN with another answer.
+        /// It answers as for the nonce of RFC 3540, which is classic ECN. RFC 9768 section 3.1.3 reserves that
+        /// answer: with accurate feedback it counts as an accurate receiver.
         Nonce = "nonce",
         /// It reflects the flags of the SYN: broken.
         Broken = "broken",
@@ -1125,6 +1126,13 @@ impl Profile {
         let conex = self.conex.map(|conex| (CONEX.name, Value::Table(conex.values())));
         let lines = LINES.iter().map(|line| (line.param.name, (line.get)(self)));
         std::iter::once(stack).chain(lines).chain(conex).collect()
+    }
+
+    /// SYNs that are repeated after the first timeout without doubling it, in addition to `syn_tries`: Linux's
+    /// `tcp_syn_linear_timeouts`, since 6.5.
+    #[inline]
+    pub(crate) fn linear_syns(&self) -> u32 {
+        if self.name == "linux" { 4 } else { 0 }
     }
 
     /// The ECN field of new data where the ends have settled on `mode`.

@@ -44,6 +44,8 @@ struct Marks {
     settled: bool,
     /// The ECN field of what it sends.
     field: Field,
+    /// Accurate: a SYN or SYN-ACK without ECN was seen, so no packet is ECN-capable (RFC 9768 section 3.1.5).
+    barred: bool,
     /// Classic: ECE is set until the sender confirms its reduction (RFC 3168 section 6.1.3).
     latched: bool,
     /// Accurate: the counter r.cep, modulo 8 (RFC 9768 section 3.2.1).
@@ -173,6 +175,7 @@ impl Receiver {
                 settled: opened,
                 field: profile
                     .ect_where(opened && profile.ecn_on_control && profile.agreed_ecn() != Ecn::Off),
+                barred: false,
                 latched: false,
                 counter: ecn::first(mode),
                 total: 0,
@@ -212,24 +215,26 @@ impl Receiver {
             if !self.marks.settled {
                 self.settle(mode);
             } else if self.marks.mode == Ecn::Accurate {
+                if packet.flags & ecn::ACE == 0 && self.next == 0 {
+                    self.bar();
+                }
                 bits = ecn::flags_of(ecn::reflected(packet.ecn()));
             } else if self.marks.mode.is_re_ecn() {
                 (bits, _) = ecn::answer(PeerEcn::Same, self.marks.mode, ecn::ACE, packet.ecn());
             } else if self.marks.mode == Ecn::Off && profile.peer_ecn != PeerEcn::Broken {
                 bits = 0;
             }
-            let field = profile.ect_where(profile.ecn_on_control && self.marks.mode != Ecn::Off);
-            self.marks.field = field;
+            let mode = if self.marks.barred { Ecn::Off } else { self.marks.mode };
+            self.marks.field = profile.ect_where(profile.ecn_on_control && mode != Ecn::Off);
             let answer = self.acknowledgement(flags::SYN | bits);
-            out.push(Segment { ip: ip::BACKWARD | profile.opening_bits(self.marks.mode), ..answer });
+            out.push(Segment { ip: ip::BACKWARD | profile.opening_bits(mode), ..answer });
             return;
         }
         if packet.payload == 0 {
             // The last ACK of the handshake, which counts where it is marked (RFC 9768 section 3.2.2).
             let counts = matches!(self.marks.mode, Ecn::Accurate | Ecn::ReEcn | Ecn::ReEcnUnlimited);
-            if self.marks.watched && counts && packet.ecn() == Field::Congestion {
-                self.marks.counter = (self.marks.counter + 1) & 7;
-                self.marks.total = self.marks.total.wrapping_add(1);
+            if counts && packet.ecn() == Field::Congestion {
+                self.count_mark();
             }
             if let Some(growing) = &mut self.growing {
                 growing.established(now);
@@ -258,9 +263,14 @@ impl Receiver {
             }
             return self.acknowledge(out); // a hole, or nothing new: at once
         }
+        let had_hole = !self.ahead.is_empty();
+        if from < self.next {
+            self.duplicate = (from, self.next); // its new part follows (RFC 2883 section 4.3)
+        } else if had_hole {
+            self.note_overlap(from, to, 0);
+        }
         self.next = to;
         self.ahead_since = 0;
-        let had_hole = !self.ahead.is_empty();
         while let Some(&Island { from, to, .. }) = self.ahead.first()
             && from <= self.next
         {
@@ -364,11 +374,17 @@ impl Receiver {
             return;
         }
         let (first, last) = (self.ahead[at], self.ahead[end - 1]);
-        if first.from <= from && first.to >= to {
-            self.duplicate = (from, to);
-        }
+        self.note_overlap(from, to, at);
         self.ahead.drain(at + 1..end);
         self.ahead[at] = Island { from: from.min(first.from), to: to.max(last.to), touched };
+    }
+
+    /// The first part of `[from, to)` that is stored from island `at` on is a duplicate (RFC 2883 section 4).
+    fn note_overlap(&mut self, from: u64, to: u64, at: usize) {
+        let overlap = self.ahead[at..].iter().map(|r| (r.from.max(from), r.to.min(to)));
+        if let Some(part) = overlap.take_while(|part| part.0 < to).find(|part| part.0 < part.1) {
+            self.duplicate = part;
+        }
     }
 
     /// The negotiated ECN mode.
@@ -380,6 +396,29 @@ impl Receiver {
     #[inline]
     pub fn marked(&self) -> u16 {
         self.marks.total
+    }
+
+    /// No packet is ECN-capable from here on (RFC 9768 section 3.1.5).
+    pub fn bar(&mut self) {
+        (self.marks.barred, self.marks.field) = (true, Field::NotCapable);
+    }
+
+    /// Whether it is so.
+    pub fn is_barred(&self) -> bool {
+        self.marks.barred
+    }
+
+    /// The ECN field of packets without data.
+    pub fn field(&self) -> Field {
+        self.marks.field
+    }
+
+    /// A marked packet without data counts (RFC 9768 section 3.2).
+    pub fn count_mark(&mut self) {
+        if self.marks.watched {
+            self.marks.counter = (self.marks.counter + 1) & 7;
+            self.marks.total = self.marks.total.wrapping_add(1);
+        }
     }
 
     /// The handshake went the other way: this is what it settled on.

@@ -1,6 +1,9 @@
 //! Arrival of a segment (RFC 9293 section 3.10.7).
 
+use evenflow_base::Ecn as Field;
+
 use super::*;
+use crate::ecn::{ACE, FIRST, flags_of, number_of, reflected, settled};
 
 /// A segment as the end sees it that it reaches.
 #[derive(Clone, Copy, Debug)]
@@ -82,12 +85,15 @@ impl Connection {
             return;
         }
         if !packet.is(flags::SYN) || packet.is(flags::ACK) {
-            return self.refuse(packet, carried, to);
+            if !self.lacks_ack(End::Server, packet) {
+                self.refuse(packet, carried, to);
+            }
+            return;
         }
         self.hear_window(End::Server, packet, carried);
         let first = to.out.len();
         self.receiver.receive(packet, to.now, to.profile, to.out);
-        let bits = to.out.get(first).map_or(0, |answer| answer.flags & crate::ecn::ACE);
+        let bits = to.out.get(first).map_or(0, |answer| answer.flags & ACE);
         let (now, profile) = (to.now, to.profile);
         let tail = self.tail(End::Server);
         tail.state = State::SynReceived;
@@ -98,6 +104,16 @@ impl Connection {
 
     /// SYN-SENT (section 3.10.7.3).
     fn answered(&mut self, packet: &Packet, carried: &Carried, to: &mut Outlet) {
+        // A SYN-ACK has the acknowledgement in place of its number.
+        let ack = if packet.is(flags::SYN) { Some(packet.seq) } else { Arrived::of(packet, carried).ack };
+        if let Some(seq) = ack.filter(|ack| packet.is(flags::ACK) && *ack > 0) {
+            // Of something that was never sent: an old connection.
+            if !packet.is(flags::RST) {
+                let rst = Segment { seq, payload: 0, stamp: 0, flags: flags::RST, ip: 0, again: false };
+                to.out.push(rst);
+            }
+            return;
+        }
         if packet.is(flags::RST) {
             if packet.is(flags::ACK) {
                 self.reset(End::Client, to);
@@ -115,7 +131,25 @@ impl Connection {
         if let Some(receiver) = self.incoming(End::Client) {
             receiver.settle(mode);
         }
+        self.note_marked_answer(packet);
         to.notices.push(Notice::Opened(End::Client));
+    }
+
+    /// A marked SYN-ACK counts once in r.cep (RFC 9768 section 3.2.2.2).
+    fn note_marked_answer(&mut self, packet: &Packet) {
+        if self.sender.ecn() == Ecn::Accurate
+            && packet.ecn() == Field::Congestion
+            && !std::mem::replace(&mut self.tail(End::Client).marked, true)
+            && let Some(receiver) = self.incoming(End::Client)
+        {
+            receiver.count_mark();
+        }
+    }
+
+    /// Whether a segment has no ACK flag, where all but SYNs and RSTs of a TCP have one. Without announced
+    /// windows, data before the first byte of the other direction goes without flag.
+    fn lacks_ack(&mut self, at: End, packet: &Packet) -> bool {
+        !packet.is(flags::ACK) && self.tail(at).buffer.is_some()
     }
 
     /// The window of a SYN, and the shift of those that follow (RFC 7323 section 2.2).
@@ -141,13 +175,16 @@ impl Connection {
             return self.take_reset(at, a.seq.unwrap_or(0), expected, to);
         }
         if packet.is(flags::SYN) {
-            if self.state(at) == State::SynReceived && !packet.is(flags::ACK) {
-                return self.receiver.receive(packet, to.now, to.profile, to.out);
-            }
-            return self.acknowledge(at, to.out); // a challenge (RFC 5961 section 4)
+            return self.take_syn(at, packet, to);
         }
+        if self.lacks_ack(at, packet) {
+            return; // section 3.10.7.4, fifth step
+        }
+        let last;
+        let mut packet = packet;
         if self.state(at) == State::SynReceived {
-            self.established(packet, to);
+            last = self.established(packet, carried, to);
+            packet = &last;
         }
         if let Some(ack) = a.ack
             && !self.take_ack(at, packet, carried, &a, ack, expected, to)
@@ -158,6 +195,30 @@ impl Connection {
             self.take_text(at, packet, carried, a, to);
         }
         self.progress(at, to);
+    }
+
+    /// A SYN in any other state: a repeated one is answered again; others get a challenge ACK (RFC 5961 section
+    /// 4). For a repeated SYN-ACK that is its ACK.
+    fn take_syn(&mut self, at: End, packet: &Packet, to: &mut Outlet) {
+        let first = to.out.len();
+        if self.state(at) == State::SynReceived && !packet.is(flags::ACK) {
+            self.receiver.receive(packet, to.now, to.profile, to.out);
+            if self.receiver.ecn() == Ecn::Accurate
+                && let Some(answer) = to.out.get(first)
+            {
+                self.tail(at).answer = answer.flags & ACE;
+            }
+            return;
+        }
+        self.acknowledge(at, to.out);
+        let confirms = packet.is(flags::ACK) && settled(Ecn::Accurate, packet.flags) == Ecn::Accurate;
+        if at == End::Client && confirms && self.sender.ecn() == Ecn::Accurate {
+            self.note_marked_answer(packet);
+            if let Some(ack) = to.out.get_mut(first) {
+                // RFC 9768 section 3.2.2.1.
+                ack.flags = ack.flags & !ACE | flags_of(reflected(packet.ecn()));
+            }
+        }
     }
 
     /// A RST is accepted only with the expected number. Elsewhere in the window an ACK answers it; an end
@@ -189,9 +250,26 @@ impl Connection {
         to.notices.push(Notice::Reset(at));
     }
 
+    /// The last ACK of the handshake of accurate ECN, its encoding replaced by the counter (RFC 9768 table 4).
+    /// After 000 the server uses no feedback of the client.
+    fn read_last_ack(&mut self, packet: &Packet, carried: &Carried) -> Packet {
+        let pure = packet.payload == 0 && !packet.is(flags::FIN) && carried.report.blocks().is_empty();
+        let shown = number_of(packet.flags);
+        if self.receiver.ecn() != Ecn::Accurate || !packet.is(flags::ACK) {
+            return *packet;
+        }
+        let barred = self.receiver.is_barred();
+        let tail = self.tail(End::Server);
+        tail.zeroed = shown == 0 && (pure || barred);
+        tail.marked = shown == reflected(Field::Congestion) && pure;
+        let counter = flags_of(FIRST + u8::from(tail.marked));
+        Packet { flags: if pure { packet.flags & !ACE | counter } else { packet.flags }, ..*packet }
+    }
+
     /// The SYN-ACK is acknowledged.
-    fn established(&mut self, packet: &Packet, to: &mut Outlet) {
+    fn established(&mut self, packet: &Packet, carried: &Carried, to: &mut Outlet) -> Packet {
         let (now, profile) = (to.now, to.profile);
+        let last = self.read_last_ack(packet, carried);
         let tail = self.tail(End::Server);
         tail.state = State::Established;
         tail.timer = Time::NEVER;
@@ -209,6 +287,7 @@ impl Connection {
         if closes {
             self.send_fin(End::Server, State::FinWait1, to);
         }
+        last
     }
 
     /// The acknowledgement and the window of a segment; `false`: it is not acceptable, and nothing else of it counts.
@@ -252,7 +331,7 @@ impl Connection {
             }
             return true;
         };
-        let flags = packet.flags & (flags::ACK | crate::ecn::ACE);
+        let flags = packet.flags & (flags::ACK | ACE);
         let alone = Packet { seq: ack, payload: 0, flags, ..*packet };
         if !sender.hear(&alone, carried, window, holds, now, profile, to.out) {
             self.acknowledge(at, to.out);

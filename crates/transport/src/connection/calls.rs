@@ -205,7 +205,11 @@ impl Connection {
                 tail.tries += 1;
                 tail.wait = tail.wait + tail.wait;
                 tail.timer = profile.due(now, tail.wait);
-                let bits = tail.answer;
+                let (mut bits, again) = (tail.answer, tail.tries > 2);
+                if again && self.receiver.ecn() == Ecn::Accurate {
+                    self.receiver.bar(); // the second repetition requests no ECN (RFC 9768 section 3.2.3.2.2)
+                    bits = 0;
+                }
                 to.out.extend(self.incoming(end).map(|receiver| receiver.answer_again(bits)));
             }
             State::TimeWait => tail.state = State::Closed,

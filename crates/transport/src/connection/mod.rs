@@ -82,6 +82,10 @@ struct Tail {
     handshake: RoundTrip,
     /// The flags of the answer to a SYN.
     answer: u8,
+    /// Accurate ECN: the SYN-ACK arrived marked, as the client saw it or the server learned.
+    marked: bool,
+    /// Accurate ECN at the server: the client's feedback is not used.
+    zeroed: bool,
     /// The application closed before the connection was open.
     closing: bool,
     /// A write was not taken whole.
@@ -125,6 +129,8 @@ impl Tail {
             wait: Duration::ZERO,
             handshake: RoundTrip::Unknown,
             answer: 0,
+            marked: false,
+            zeroed: false,
             closing: false,
             blocked: false,
             paced: false,
@@ -244,6 +250,9 @@ impl Connection {
             }
         };
         back.receiver.settle(self.sender.ecn());
+        if talk.tails[End::Client.index()].marked {
+            back.receiver.count_mark();
+        }
         talk.back = Some(back);
         if self.state(End::Server).is_synchronized() {
             self.accept(now, profile, &mut Vec::new());
@@ -257,10 +266,14 @@ impl Connection {
 
     /// The handshake of the server's half is over.
     fn accept(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
-        let mode = self.receiver.ecn();
+        let (mut mode, barred) = (self.receiver.ecn(), self.receiver.is_barred());
         let client = self.sender.ecn();
         let Some(talk) = &mut self.talk else { return };
         let tail = &talk.tails[End::Server.index()];
+        let marked = tail.marked;
+        if tail.zeroed {
+            mode = Ecn::Off;
+        }
         let (rtt, lost, latest) =
             (tail.rtt(), tail.tries > 1, tail.buffer.as_ref().and_then(|buffer| buffer.latest));
         let Some(back) = &mut talk.back else { return };
@@ -268,6 +281,9 @@ impl Connection {
             back.sender.window_told(seq, ack, window);
         }
         back.receiver.settle(client);
+        if mode == Ecn::Accurate {
+            back.sender.note_handshake(marked, barred);
+        }
         back.sender.accept(mode, rtt, lost, now, profile, out);
         back.sender.persist(now, profile);
     }
@@ -508,8 +524,10 @@ impl Connection {
         if to.out[from..].iter().any(holds) {
             self.ride(end, from, to);
         }
-        let mode = if end == End::Client { self.sender.ecn() } else { self.receiver.ecn() };
-        let control = to.profile.ect_where(to.profile.ecn_on_control && mode != Ecn::Off);
+        let control = match end {
+            End::Client => to.profile.ect_where(to.profile.ecn_on_control && self.sender.ecn() != Ecn::Off),
+            End::Server => self.receiver.field(),
+        };
         let way = if end == End::Client { 0 } else { ip::BACKWARD };
         for segment in &mut to.out[from..] {
             if segment.flags == 0 && segment.payload == 0 {

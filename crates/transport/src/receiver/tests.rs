@@ -1,6 +1,6 @@
 //! Tables of segments of 100 bytes: time in ms, what arrives, the ACK that leaves (`-`: none), when a held-back one is due.
 //!
-//! `3 ce` is segment 3 with a congestion mark, `3 cwr` one that says that the window was reduced, `3 stamp 7` one with a
+//! `3..4` is one segment of 200 bytes, `3 ce` is segment 3 with a congestion mark, `3 cwr` one that says that the window was reduced, `3 stamp 7` one with a
 //! timestamp other than its time of arrival; `syn 7` asks for what those three flags say and is answered `synack 2`. An ACK
 //! is shown with its report, `ack 3 sack 5..7 9` (segments 5 to 7, then 9), and with `ece` or the counter, `ace 6`.
 
@@ -101,7 +101,9 @@ fn table(profile: &Profile, rows: &str) {
                         &mut out,
                     );
                 } else {
-                    let mut packet = data(number(Some(first)) * SIZE, SIZE as u16, at as u32);
+                    let (from, last) = first.split_once("..").unwrap_or((first, first));
+                    let (from, last) = (number(Some(from)), number(Some(last)));
+                    let mut packet = data(from * SIZE, ((last + 1 - from) * SIZE) as u16, at as u32);
                     while let Some(word) = words.next() {
                         match word {
                             "ce" => packet.set_ecn(Ecn::Congestion),
@@ -279,6 +281,51 @@ fn duplicates_are_reported_first() {
     );
 }
 
+/// RFC 2883 section 4.3: of a segment that is new in part, the first part that came before is reported: examples 4, 5 and 6,
+/// and the same without a hole, where the ACK may be delayed.
+#[test]
+fn the_duplicate_part_of_a_segment_is_reported() {
+    let profile = Profile::rfc();
+    table(
+        &profile,
+        " 0 | 0    | -              |
+          1 | 3    | ack 1 sack 3   |
+          2 | 1    | ack 2 sack 3   |
+          3 | 1..2 | ack 4 sack 1   |",
+    );
+    table(
+        &profile,
+        " 0 | 0    | -              |
+          1 | 5    | ack 1 sack 5   |
+          2 | 1    | ack 2 sack 5   |
+          3 | 3    | ack 2 sack 3 5 |
+          4 | 1..3 | ack 4 sack 1 5 |",
+    );
+    table(
+        &profile,
+        " 0 | 0    | -                   |
+          1 | 6    | ack 1 sack 6        |
+          2 | 2    | ack 1 sack 2 6      |
+          3 | 4    | ack 1 sack 4 2 6    |
+          4 | 2..4 | ack 1 sack 2 2..4 6 |
+          5 | 1..3 | ack 5 sack 2..3 6   |",
+    );
+    table(&profile, "0 | 0 | - | due 200\n1 | 0..1 | ack 2 sack 0 | due off\n2 | 1..2 | - | due 202\n202 | timer | ack 3 sack 1 |");
+}
+
+/// RFC 9768 section 3.1.5: a SYN that requests no ECN bars ECN-capable packets; before, the SYN-ACK was one.
+#[test]
+fn a_syn_without_ecn_bars_capable_acks() {
+    let profile = Profile { ecn_on_control: true, ..with(crate::profile::Ecn::Accurate) };
+    let (mut receiver, mut out) = (Receiver::new(&profile), Vec::new());
+    for bits in [ecn::ACE, 0, ecn::ACE] {
+        receiver.receive(&Packet { flags: flags::SYN | bits, ..data(0, 0, 0) }, ms(0), &profile, &mut out);
+    }
+    receiver.acknowledge(&mut out);
+    let capable: Vec<bool> = out.iter().map(|answer| answer.ecn() != Ecn::NotCapable).collect();
+    assert_eq!(capable, [true, false, false, false]);
+}
+
 // --- congestion marks -------------------------------------------------------------------------------------------
 
 fn with(mode: crate::profile::Ecn) -> Profile {
@@ -318,7 +365,7 @@ fn a_server_answers_what_it_can() {
         (PeerEcn::Same, Accurate, 7, "synack 2", "ack 2 ace 6"),
         (PeerEcn::Same, Accurate, 0, "synack 0", "ack 2"),
         (PeerEcn::Classic, Accurate, 7, "synack 1", "ack 2 ece"),
-        (PeerEcn::Nonce, Accurate, 7, "synack 5", "ack 2 ece"),
+        (PeerEcn::Nonce, Accurate, 7, "synack 5", "ack 2 ace 6"),
         (PeerEcn::Broken, Accurate, 7, "synack 7", "ack 2"),
         (PeerEcn::Off, Accurate, 7, "synack 0", "ack 2"),
         (PeerEcn::Same, Classic, 3, "synack 1", "ack 2 ece"),

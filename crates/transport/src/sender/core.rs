@@ -87,6 +87,8 @@ pub(super) struct Marks {
     pub(super) first: Field,
     /// The ECN field of retransmissions.
     pub(super) again: Field,
+    /// No packet is ECN-capable, whatever the mode.
+    pub(super) barred: bool,
     /// Accurate: the counter s.cep, modulo 8.
     pub(super) counter: u8,
     /// Re-ECN's counter without SACK: segments that duplicate ACKs have shown, each with the counter as it
@@ -127,6 +129,7 @@ impl Core {
                 mode: Ecn::Off,
                 first: Field::NotCapable,
                 again: Field::NotCapable,
+                barred: false,
                 counter: ecn::FIRST,
                 shown: 0,
                 send_cwr: false,
@@ -248,8 +251,9 @@ impl Core {
         if mode.is_re_ecn() {
             self.marks.counter = ecn::first(mode);
         }
-        self.marks.first = profile.data_field(mode);
-        self.marks.again = profile.ect_where(mode != Ecn::Off && profile.ecn_on_retransmissions);
+        let field = if self.marks.barred { Ecn::Off } else { mode };
+        self.marks.first = profile.data_field(field);
+        self.marks.again = profile.ect_where(field != Ecn::Off && profile.ecn_on_retransmissions);
         self.expose(mode, profile);
         self.limited.switch(Limit::Application, now);
         if profile.save_metrics {
@@ -267,6 +271,13 @@ impl Core {
             self.rtt.remembered(profile.cached_srtt, profile.cached_rttvar, profile);
         }
         self.rto = self.rtt.timeout(profile);
+    }
+
+    /// The handshake of accurate ECN, as in [`super::Sender::note_handshake`].
+    pub(super) fn note_handshake(&mut self, marked: bool, barred: bool) {
+        self.marks.barred = barred;
+        self.marks.counter = ecn::FIRST + u8::from(marked);
+        self.marks.reported = u64::from(marked);
     }
 
     /// All data is acknowledged. With saved metrics, a wake-up follows once.

@@ -208,7 +208,7 @@ impl Sender {
     /// A SYN is ECN-capable only where the profile says so, and as long as it asks for ECN (RFC 3168 section
     /// 6.1.1).
     fn send_syn(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
-        if self.core.tries >= profile.syn_tries {
+        if self.core.tries >= profile.syn_tries + profile.linear_syns() {
             return self.core.die(now);
         }
         let bits = flags::SYN | ecn::offer(profile.ecn, self.core.tries);
@@ -343,6 +343,12 @@ impl Sender {
         self.send(now, profile, out);
     }
 
+    /// Before [`Sender::accept`], accurate ECN: `marked`, the SYN-ACK arrived marked (RFC 9768 section
+    /// 3.2.2.2); `barred`, this end sends no ECN-capable packet (section 3.1.5).
+    pub fn note_handshake(&mut self, marked: bool, barred: bool) {
+        self.core.note_handshake(marked, barred);
+    }
+
     /// The passive end is open: queued data may leave. `rtt` is that of its SYN-ACK, if known; `lost`: it was
     /// retransmitted.
     pub fn accept(
@@ -382,7 +388,9 @@ impl Sender {
         self.core.clock = profile.clock_at(now);
         match self.core.life {
             Life::Opening => {
-                self.core.rto = self.core.rto + self.core.rto;
+                if self.core.tries > profile.linear_syns() {
+                    self.core.rto = self.core.rto + self.core.rto;
+                }
                 self.send_syn(now, profile, out);
             }
             Life::Open if now >= self.core.release() => {

@@ -1,17 +1,18 @@
 //! Both ends on a wire of 10 ms each way, as a packet trace shows them.
 //!
-//! A script says what applications do, in ms: `0 client open`, `20 server write 300`, `40 client close`, `read N`, `abort`; and
+//! A script says what applications do, in ms: `0 client open`, `20 server write 300`, `40 client close`, `read N`, `abort`, `equip`; and
 //! what the wire does: `lose 3 5` (the third and the fifth segment are lost), `window 7 0` (the seventh is made to tell a window of
-//! 0), `40 inject > RST 5` (a segment that nobody sent arrives at the server).
+//! 0), `mark 2` (the second gets a congestion mark), `40 inject > RST 5` (a segment that nobody sent arrives at the server).
 //!
 //! A trace has a line for each segment, at the time at which it is sent: `20 > 0:100 ack 0` (from the client, bytes 0 to 99),
-//! `FIN`, `SYN`, `RST`, `win` the window in bytes, `sack`; `x` before the time of one that is lost. What an application is notified of
+//! `FIN`, `SYN`, `RST`, `win` the window in bytes, `sack`, `ace` the three flags of ECN as a number, `ect`; `x` before the time of one that is lost. What an application is notified of
 //! stands between them: `30 server received 100`.
 //!
 //! Two words stand for beginnings that many traces share: `opened`, perhaps with the windows told, for [`OPENED`], and `filled` for
 //! [`FILLED`].
 
 mod closing;
+mod ecn;
 mod linux;
 mod opening;
 mod resets;
@@ -36,6 +37,7 @@ struct Wire {
     sent: u64,
     lose: Vec<u64>,
     windows: BTreeMap<u64, u16>,
+    mark: Vec<u64>,
     now: Time,
     trace: Vec<String>,
 }
@@ -65,6 +67,7 @@ impl Wire {
             sent: 0,
             lose: Vec::new(),
             windows: BTreeMap::new(),
+            mark: Vec::new(),
             now: Time::ZERO,
             trace: Vec::new(),
         }
@@ -134,6 +137,9 @@ impl Wire {
                 continue;
             }
             self.line(text);
+            if self.mark.contains(&self.sent) {
+                packet.set_ecn(evenflow_base::Ecn::Congestion);
+            }
             self.air.insert((self.now + DELAY, self.sent), (from.other(), packet));
         }
     }
@@ -181,6 +187,7 @@ impl Wire {
             "read" => {
                 c.read(end, number(2), to);
             }
+            "equip" => c.equip(control(&profile), now, &profile),
             "close" => c.close(end, to),
             "abort" => c.abort(end, to),
             other => panic!("nobody can {other}"),
@@ -195,6 +202,10 @@ impl Wire {
         match words[1] {
             "RST" => (packet.flags, packet.seq) = (flags::RST, words[2].parse().expect("a number")),
             "SYN" => packet.flags = flags::SYN,
+            "ACK" => (packet.flags, packet.seq) = (flags::ACK, words[2].parse().expect("a number")),
+            "SYN-ACK" => {
+                (packet.flags, packet.seq) = (flags::SYN | flags::ACK, words[2].parse().expect("a number"));
+            }
             data => {
                 let (from, to) = data.split_once(':').expect("from and to");
                 packet.seq = from.parse().expect("from");
@@ -214,6 +225,7 @@ impl Wire {
             let number = |word: &&str| word.parse::<u64>().expect("a number");
             match words[0] {
                 "lose" => self.lose.extend(words[1..].iter().map(number)),
+                "mark" => self.mark.extend(words[1..].iter().map(number)),
                 "window" => {
                     self.windows.insert(number(&words[1]), number(&words[2]) as u16);
                 }
@@ -264,6 +276,13 @@ fn shown(from: End, packet: &Packet, carried: &Carried, options: &Options) -> St
     }
     if let Some(window) = carried.window {
         text += &format!(" win {window}");
+    }
+    match crate::ecn::number_of(packet.flags) {
+        0 => {}
+        number => text += &format!(" ace {number}"),
+    }
+    if packet.ecn() != evenflow_base::Ecn::NotCapable {
+        text += " ect";
     }
     text
 }

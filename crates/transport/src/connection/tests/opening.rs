@@ -175,3 +175,66 @@ fn no_handshake() {
         ["ESTABLISHED", "ESTABLISHED"],
     );
 }
+
+/// Linux since 6.5: the first five timeouts of a SYN last a second (`tcp_syn_linear_timeouts` is 4); they add to the tries.
+#[test]
+fn linux_repeats_four_syns_without_back_off() {
+    dialogue(
+        Wire::new(&Profile { timer_tick: Duration::ZERO, ..Profile::linux() }),
+        "lose 1 2 3 4 5 6 7 8 9 10
+         0 client open",
+        "x 0 > SYN
+         x 1000 > SYN
+         x 2000 > SYN
+         x 3000 > SYN
+         x 4000 > SYN
+         x 5000 > SYN
+         x 7000 > SYN
+         x 11000 > SYN
+         x 19000 > SYN
+         x 35000 > SYN
+         67000 client reset",
+        ["CLOSED", "LISTEN"],
+    );
+}
+
+/// RFC 9293 section 3.10.7.3: in SYN-SENT an ACK of something that was never sent is answered with a RST.
+#[test]
+fn syn_sent_checks_what_is_acknowledged() {
+    dialogue(
+        Wire::new(&hundred()),
+        "lose 1
+         0 client open
+         5 inject < ACK 300
+         6 inject < SYN-ACK 300
+         7 inject < ACK 0",
+        "x 0 > SYN
+         5 > RST 300
+         6 > RST 300
+         1000 > SYN
+         1010 < SYN ack 0
+         1020 client opened
+         1020 > ack 0
+         1030 server opened",
+        ["ESTABLISHED", "ESTABLISHED"],
+    );
+}
+
+/// RFC 9293 sections 3.10.7.2 and 3.10.7.4: a segment without ACK is dropped. Where windows are announced, all data has it.
+#[test]
+fn data_without_ack_is_dropped() {
+    let mut wire = Wire::telling(&Profile { max_window: 1000, ..hundred() });
+    wire.connection.tail(End::Server).state = State::Listen;
+    dialogue(
+        wire,
+        "0 inject > 0:100
+         10 client open
+         60 inject > 0:100",
+        "10 > SYN win 1000
+         20 < SYN ack 0 win 1000
+         30 client opened
+         30 > ack 0 win 1000
+         40 server opened",
+        ["ESTABLISHED", "ESTABLISHED"],
+    );
+}

@@ -1,0 +1,187 @@
+//! Accurate ECN in the handshake (RFC 9768).
+
+use super::*;
+use crate::profile::Ecn as Mode;
+
+/// Accurate ECN, also on SYNs and ACKs.
+fn capable() -> Profile {
+    Profile { ecn: Mode::Accurate, ecn_on_control: true, ..hundred() }
+}
+
+/// The script gives this trace, and the server's sender learns of so many marks.
+#[track_caller]
+fn accurate(mut wire: Wire, script: &str, trace: &str, marks: u64) {
+    wire.run(script);
+    assert_eq!(wire.connection.half(End::Server).expect("it writes").marks_reported(), marks);
+    assert_eq!(wire.trace, written_out(trace));
+}
+
+/// Section 3.2.2.2: a mark on the SYN-ACK raises r.cep and s.cep to 6. Later ACKs report no further mark.
+#[test]
+fn a_marked_syn_ack_counts_at_both_ends() {
+    accurate(
+        Wire::new(&capable()),
+        "mark 2
+         0 client open
+         40 server write 200",
+        "0 > SYN ace 7 ect
+         10 < SYN ack 0 ace 4 ect
+         20 client opened
+         20 > ack 0 ace 6 ect
+         30 server opened
+         40 < 0:100 ect
+         40 < 100:200 ect
+         50 client received 100
+         50 client received 200
+         50 > ack 200 ace 6 ect",
+        1,
+    );
+}
+
+/// The same where the server's half is made after the handshake.
+#[test]
+fn a_marked_syn_ack_counts_in_a_later_half() {
+    accurate(
+        Wire::one_way(&capable()),
+        "mark 2
+         0 client open
+         50 server equip
+         60 server write 200",
+        "0 > SYN ace 7 ect
+         10 < SYN ack 0 ace 4 ect
+         20 client opened
+         20 > ack 0 ace 6 ect
+         30 server opened
+         60 < 0:100 ect
+         60 < 100:200 ect
+         70 client received 100
+         70 client received 200
+         70 > ack 200 ace 6 ect",
+        1,
+    );
+}
+
+/// Section 3.2.2.2: where the last ACK is lost, the counter reports the mark, once.
+#[test]
+fn a_marked_syn_ack_is_reported_by_the_counter_too() {
+    accurate(
+        Wire::new(&capable()),
+        "mark 2
+         lose 3
+         0 client open
+         30 client write 100
+         60 server write 200",
+        "0 > SYN ace 7 ect
+         10 < SYN ack 0 ace 4 ect
+         20 client opened
+         x 20 > ack 0 ace 6 ect
+         30 > 0:100 ect
+         40 server opened
+         40 server received 100
+         60 < 0:100 ack 100 ace 5 ect
+         60 < 100:200 ack 100 ace 5 ect
+         70 client received 100
+         70 client received 200
+         70 > ack 200 ace 6 ect",
+        1,
+    );
+}
+
+/// Section 3.2.2.1: the ACK of a repeated SYN-ACK has the handshake encoding, 010 for Not-ECT.
+#[test]
+fn a_repeated_syn_ack_is_acknowledged_in_the_handshake_encoding() {
+    accurate(
+        Wire::new(&Profile { ecn: Mode::Accurate, ..hundred() }),
+        "lose 3
+         0 client open
+         25 server write 100",
+        "0 > SYN ace 7
+         10 < SYN ack 0 ace 2
+         20 client opened
+         x 20 > ack 0 ace 2
+         1010 < SYN ack 0 ace 2
+         1020 > ack 0 ace 2
+         1030 server opened
+         1030 < 0:100 ect
+         1040 client received 100
+         1240 > ack 100 ace 5",
+        0,
+    );
+}
+
+/// Without SACK the last ACK of the handshake comes after queued data left; its encoding is no counter.
+#[test]
+fn the_handshake_encoding_is_no_counter() {
+    let profile = Profile {
+        ecn: Mode::Accurate,
+        sack: false,
+        loss_detection: crate::profile::LossDetection::DuplicateAcks,
+        ..hundred()
+    };
+    accurate(
+        Wire::new(&profile),
+        "0 client open
+         15 server write 100",
+        "0 > SYN ace 7
+         10 < SYN ack 0 ace 2
+         20 client opened
+         20 > ack 0 ace 2
+         30 server opened
+         30 < 0:100 ect
+         40 client received 100
+         240 > ack 100 ace 5",
+        0,
+    );
+}
+
+/// Section 3.2.3.2.2: the second repetition of the SYN-ACK requests no ECN; from there on the server sends no
+/// ECN-capable packet (section 3.1.5). The client sees 000 first and uses no ECN. Its 000 disables s.cep (table 4).
+#[test]
+fn the_second_repeated_syn_ack_requests_no_ecn() {
+    accurate(
+        Wire::new(&capable()),
+        "lose 2 3 4 5
+         0 client open
+         25 server write 100",
+        "0 > SYN ace 7 ect
+         x 10 < SYN ack 0 ace 4 ect
+         x 1000 > SYN ace 7 ect
+         x 1010 < SYN ack 0 ace 4 ect
+         x 3000 > SYN
+         3010 < SYN ack 0
+         3020 client opened
+         3020 > ack 0
+         3030 server opened
+         3030 < 0:100
+         3040 client received 100
+         3240 > ack 100",
+        0,
+    );
+}
+
+/// Section 3.1.5: a server that received a SYN with 000 sends no ECN-capable packet; the client does.
+#[test]
+fn a_syn_without_ecn_bars_the_server() {
+    accurate(
+        Wire::new(&capable()),
+        "lose 2 4 5
+         0 client open
+         25 server write 100",
+        "0 > SYN ace 7 ect
+         x 10 < SYN ack 0 ace 4 ect
+         1000 > SYN ace 7 ect
+         x 1010 < SYN ack 0 ace 4 ect
+         x 1010 < SYN ack 0 ace 4 ect
+         3000 > SYN
+         3010 < SYN ack 0 ace 2
+         3010 < SYN ack 0
+         3020 client opened
+         3020 > ack 0 ace 2 ect
+         3020 > ack 0 ace 5 ect
+         3030 server opened
+         3030 < 0:100
+         3040 client received 100
+         3240 > ack 100 ace 5 ect",
+        0,
+    );
+}
