@@ -139,7 +139,7 @@ impl Connection {
     fn note_marked_answer(&mut self, packet: &Packet) {
         if self.sender.ecn() == Ecn::Accurate
             && packet.ecn() == Field::Congestion
-            && !std::mem::replace(&mut self.tail(End::Client).marked, true)
+            && std::mem::replace(&mut self.tail(End::Client).opening, Opening::Marked) != Opening::Marked
             && let Some(receiver) = self.incoming(End::Client)
         {
             receiver.count_mark();
@@ -260,9 +260,13 @@ impl Connection {
         }
         let barred = self.receiver.is_barred();
         let tail = self.tail(End::Server);
-        tail.zeroed = shown == 0 && (pure || barred);
-        tail.marked = shown == reflected(Field::Congestion) && pure;
-        let counter = flags_of(FIRST + u8::from(tail.marked));
+        let marked = shown == reflected(Field::Congestion) && pure;
+        tail.opening = match shown {
+            0 if pure || barred => Opening::Zeroed,
+            _ if marked => Opening::Marked,
+            _ => Opening::Unmarked,
+        };
+        let counter = flags_of(FIRST + u8::from(marked));
         Packet { flags: if pure { packet.flags & !ACE | counter } else { packet.flags }, ..*packet }
     }
 

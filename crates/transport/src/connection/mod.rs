@@ -82,10 +82,7 @@ struct Tail {
     handshake: RoundTrip,
     /// The flags of the answer to a SYN.
     answer: u8,
-    /// Accurate ECN: the SYN-ACK arrived marked, as the client saw it or the server learned.
-    marked: bool,
-    /// Accurate ECN at the server: the client's feedback is not used.
-    zeroed: bool,
+    opening: Opening,
     /// The application closed before the connection was open.
     closing: bool,
     /// A write was not taken whole.
@@ -111,6 +108,15 @@ struct Tail {
 /// Beyond every number.
 const NO_FIN: u64 = u64::MAX;
 
+/// The ECN field of the SYN-ACK, as the client saw it and the server learned (accurate ECN).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Opening {
+    Unmarked,
+    Marked,
+    /// The client's ACK had 000: the server does not use its feedback.
+    Zeroed,
+}
+
 /// The measurement of a handshake's round-trip time.
 #[derive(Clone, Copy, Debug)]
 enum RoundTrip {
@@ -129,8 +135,7 @@ impl Tail {
             wait: Duration::ZERO,
             handshake: RoundTrip::Unknown,
             answer: 0,
-            marked: false,
-            zeroed: false,
+            opening: Opening::Unmarked,
             closing: false,
             blocked: false,
             paced: false,
@@ -250,7 +255,7 @@ impl Connection {
             }
         };
         back.receiver.settle(self.sender.ecn());
-        if talk.tails[End::Client.index()].marked {
+        if talk.tails[End::Client.index()].opening == Opening::Marked {
             back.receiver.count_mark();
         }
         talk.back = Some(back);
@@ -270,8 +275,8 @@ impl Connection {
         let client = self.sender.ecn();
         let Some(talk) = &mut self.talk else { return };
         let tail = &talk.tails[End::Server.index()];
-        let marked = tail.marked;
-        if tail.zeroed {
+        let marked = tail.opening == Opening::Marked;
+        if tail.opening == Opening::Zeroed {
             mode = Ecn::Off;
         }
         let (rtt, lost, latest) =

@@ -310,7 +310,10 @@ fn the_duplicate_part_of_a_segment_is_reported() {
           4 | 2..4 | ack 1 sack 2 2..4 6 |
           5 | 1..3 | ack 5 sack 2..3 6   |",
     );
-    table(&profile, "0 | 0 | - | due 200\n1 | 0..1 | ack 2 sack 0 | due off\n2 | 1..2 | - | due 202\n202 | timer | ack 3 sack 1 |");
+    table(
+        &profile,
+        "0 | 0 | - | due 200\n1 | 0..1 | ack 2 sack 0 | due off\n2 | 1..2 | - | due 202\n202 | timer | ack 3 sack 1 |",
+    );
 }
 
 /// RFC 9768 section 3.1.5: a SYN that requests no ECN bars ECN-capable packets; before, the SYN-ACK was one.
