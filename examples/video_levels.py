@@ -1,7 +1,7 @@
 """Which adaptation rule for two players behind one line? The levels come from an MPEG-DASH manifest.
 
 Two viewers watch the film of scenarios/film.mpd over 8 Mbit/s; for forty seconds somebody downloads. BOLA changes its
-level most often here, BBA-0 least; rules that plan ahead get the highest bitrate, and stall when the download begins.
+level most often here. Rules that plan ahead get the highest bitrate, and stall when the download begins.
 """
 
 from pathlib import Path
