@@ -29,6 +29,7 @@ import aqm  # noqa: E402
 import conex_flows  # noqa: E402
 import conex_ground  # noqa: E402
 import conex_laws  # noqa: E402
+import conex_policed  # noqa: E402
 import flows as short_flows  # noqa: E402
 import laws  # noqa: E402
 import linux  # noqa: E402
@@ -411,6 +412,7 @@ ALONE = {
     "flows": "ns-2",
     "conex": "ns-2",
     "conex-flows": "ns-2",
+    "conex-policed": "ns-2",
     "reecn": "ns-2",
     "queues": THEORY,
     "laws": THEORY,
@@ -426,6 +428,7 @@ PARTS = (
     "wtp",
     "conex",
     "conex-flows",
+    "conex-policed",
     "reecn",
     "flows",
     "queues",
@@ -554,6 +557,18 @@ class Validation:
                 records = ours(point.scenario, self.our_seeds[: conex_flows.OUR_SEEDS])
                 mine = [conex_flows.metrics_of_ours(record) for record in records]
                 yield from self.rows(conex_flows.NAME, point.label, peer.name, theirs, mine, conex_flows.OF)
+
+    def conex_policed(self) -> Iterator[Row]:
+        """Sanhaji's congestion policers compared with a policer in ns-2."""
+        for peer, seeds in self.peers:
+            if not isinstance(peer, peers.Ns2):
+                continue
+            for point in conex_policed.points():
+                say(f"{conex_policed.NAME} {point.label}")
+                theirs = conex_policed.runs_of_ns2(peer, point.scenario, seeds, fresh=self.fresh)
+                records = ours(point.scenario, self.our_seeds[: conex_policed.OUR_SEEDS])
+                mine = [conex_policed.metrics_of_ours(record) for record in records]
+                yield from self.rows(conex_policed.NAME, point.label, peer.name, theirs, mine, conex_policed.OF)
 
     def reecn(self) -> Iterator[Row]:
         """Zhang's network without re-ECN, beside ns-2's Reno, NewReno and SACK; one flow beside the laws as well."""
@@ -1060,6 +1075,7 @@ def main() -> None:
             "wtp": validation.wtp,
             "conex": validation.conex,
             "conex-flows": validation.conex_flows,
+            "conex-policed": validation.conex_policed,
             "conex-laws": validation.conex_laws,
             "reecn": validation.reecn,
         }
