@@ -78,24 +78,31 @@ set debt [expr {$debt * $opt(depth)}]
 set strict [expr {$opt(harshness) eq "strict"}]
 set arrival [expr {$opt(charge) eq "arrival"}]
 
+# Tokens only grow between reports, so a bucket that has some needs no look at other packets.
 proc police {user line} {
-    global scheduler level last highest dice opt debt strict arrival gate open reports charged policed arrived lowest
-    set now [$scheduler now]
+    global level highest
     set flow [lindex $line 8]
     set number [lindex $line 10]
+    set report [expr {$number <= $highest($flow)}]
+    if {!$report} {
+        set highest($flow) $number
+        if {$level($user) > 0} { return }
+    }
+    decide $user $report
+}
+
+proc decide {user report} {
+    global scheduler level last dice opt debt strict arrival gate open reports charged policed lowest
+    set now [$scheduler now]
     set tokens [expr {$level($user) + $opt(r) * ($now - $last($user))}]
     if {$tokens > $opt(depth)} { set tokens [expr {double($opt(depth))}] }
     set last($user) $now
-    incr arrived($user)
-    set report [expr {$number <= $highest($flow)}]
     if {$report} {
         incr reports($user)
         if {$arrival} {
             set tokens [expr {$tokens - 1}]
             incr charged($user)
         }
-    } else {
-        set highest($flow) $number
     }
     if {$tokens > 0} {
         set drop 0
@@ -119,7 +126,7 @@ proc police {user line} {
 
 # Between a user's access link and the router.
 proc put_policer {user link} {
-    global gate open level last opt reports charged policed arrived lowest
+    global gate open level last opt reports charged policed lowest
     set gate($user) [new ErrorModel]
     $gate($user) unit pkt
     $gate($user) set rate_ 0
@@ -131,7 +138,6 @@ proc put_policer {user link} {
     array set reports [list $user 0]
     array set charged [list $user 0]
     array set policed [list $user 0]
-    array set arrived [list $user 0]
     set trace [new Trace/Recv]
     $trace set callback_ 1
     $trace proc handle line "police $user \$line"
@@ -220,7 +226,7 @@ proc finish {} {
             \"sent\": [total $name ndatapack_], \"again\": [total $name nrexmitpack_], \"timeouts\": [total $name nrexmit_],\
             \"reductions\": [total $name ncwndcuts_],\
             \"arrived\": [format %.0f [$flow set parrivals_]], \"dropped\": [format %.0f [$flow set pdrops_]],\
-            \"users_arrived\": [of_users $name arrived], \"users_reports\": [of_users $name reports],\
+            \"users_reports\": [of_users $name reports],\
             \"users_charged\": [of_users $name charged], \"users_policed\": [of_users $name policed],\
             \"users_least_tokens\": [of_users $name lowest]}"
         incr fid
