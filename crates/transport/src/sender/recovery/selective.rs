@@ -47,7 +47,7 @@ struct Reordering {
     persist: u8,
     /// RACK.dsack_round; [`NO_ROUND`]: none.
     round: u64,
-    /// Linux: by how many segments at most.
+    /// Linux: the largest extent in segments.
     extent: u32,
 }
 
