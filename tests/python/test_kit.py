@@ -94,7 +94,7 @@ def test_a_wider_reading_keeps_the_literal_sets_it_does_not_name(tmp_path: Path)
         ("accepted = { elsewhere = { min", "accepted = { elswhere = { min", "Did you mean “elsewhere”?"),
         ('tolerance = "exact"', 'tolerence = "exact"', "tolerence is not a key. Did you mean “tolerance”?"),
         ('judged = "the sum"', "", "c47: judged is missing"),
-        ('apart = "arithmetic"', 'apart = "trivial"', "one of by-construction, arithmetic, calibrated"),
+        ('apart = "arithmetic"', 'apart = "trivial"', "one of by-construction, arithmetic, calibrated, ours"),
         ("{ it = 2 }", "{ it = { min = 3, max = 2 } }", "min = 3 is above max = 2"),
         ("{ it = 2 }", "{ it = { about = 2 } }", "about goes with share"),
         ("{ it = 2 }", "{ it = {} }", "decides nothing"),

@@ -30,13 +30,16 @@ ERRORS = (0.0, 1e-5, 1e-4, 1e-3, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1)
 RATES = {
     "A": thin((0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0, 8.0), (0.1, 0.25, 1.0, 8.0)),
     "B": thin((10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4), (30.0, 300.0, 1e4)),
+    "A'": thin((0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0, 8.0), (0.25, 1.0, 8.0)),
 }
-"""Fig. 5; the paper gives no values. A in tokens, B in bytes per second."""
+"""Fig. 5; the paper gives no values. A in tokens, B in bytes per second, A' in multiples of TCP's rate."""
 MARKING = thin((0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0), (0.001, 0.01, 0.2, 1.0))
 STARTS = {
     "A": thin((0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 400.0), (2.0, 20.0, 100.0, 400.0)),
     "B": thin((2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5), (2e3, 2e4, 2e5)),
+    "A'": thin((1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 400.0), (2.0, 20.0, 400.0)),
 }
+"""Fig. 7. The bucket of A' is full at first, so that none begins empty."""
 SEVERAL = (*SCHEMES, POLICED)
 ERROR_SCHEMES = (net.INSIDE, net.END, net.RENO)
 FIVE = (*net.CLASSES, net.PREMIUM)
@@ -157,8 +160,8 @@ for name, title, panels, text in (
 # --- Figures 5 to 13 --------------------------------------------------------------------------------------------------
 
 
-def two_policers(x: str, units: Sequence[str], looks: Looks, rules: Sequence[Any]) -> Callable[..., Any]:
-    """A row for policer A, in seconds, and one for B, in bytes."""
+def by_policer(x: str, units: Sequence[str], looks: Looks, rules: Sequence[Any]) -> Callable[..., Any]:
+    """A row of panels for each policer."""
     panels = [
         curves(
             metric(policer=rule),
@@ -182,12 +185,13 @@ write(
         ("A", net.TIGHT, "B"),
         lambda it: both(net.fill_rate, "r", longer=it != net.TIGHT, policer=it, r=RATES[it[0]]),
     ),
-    text="Policer A, A with a tight bucket, and B.",
-    figure=two_policers(
+    grid(net.fill_rate, "r", n=DECIDES, seconds=length, policer="A'", r=RATES["A'"]),
+    text="Policer A, A with a tight bucket, B, and A' of section II, whose bucket holds 20 s of a fair share.",
+    figure=by_policer(
         "r",
-        ("filling rate r (tokens/s)", "filling rate r (bytes of congestion/s)"),
+        ("filling rate r (tokens/s)", "filling rate r (bytes of congestion/s)", "filling rate over TCP's rate"),
         Looks(("n", "seconds"), "policer", "{policer}, {n}, {seconds}"),
-        (["A", net.TIGHT], ["B"]),
+        (["A", net.TIGHT], ["B"], ["A'"]),
     ),
 )
 write(
@@ -201,15 +205,18 @@ write(
     "fig07",
     "Goodput and fairness over the initial tokens",
     *for_each(
-        [(rule, greedy) for rule in STARTS for greedy in (0.0, 0.2)],
+        [(rule, greedy) for rule in ("A", "B") for greedy in (0.0, 0.2)],
         lambda it: both(net.initial_tokens, "start", it[1] > 0, policer=it[0], greedy=it[1], start=STARTS[it[0]]),
     ),
-    text="All honest, and a fifth greedy.",
-    figure=two_policers(
+    grid(
+        net.initial_tokens, "start", n=DECIDES, seconds=length, policer="A'", greedy=[0.0, 0.2], start=STARTS["A'"]
+    ),
+    text="All honest, and a fifth greedy. A' of section II is full at first.",
+    figure=by_policer(
         "start",
-        ("initial tokens b_start (s)", "initial tokens b_start (bytes)"),
+        ("initial tokens b_start (s)", "initial tokens b_start (bytes)", "bucket (s of a fair share)"),
         Looks(("n", "seconds"), "greedy", "{greedy}, {n}, {seconds}"),
-        (["A"], ["B"]),
+        (["A"], ["B"], ["A'"]),
     ),
 )
 write(

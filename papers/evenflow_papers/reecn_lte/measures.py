@@ -261,9 +261,7 @@ RATE_RATIO = Metric(rate_ratio, "rate over k s / (T √p)")
 DRIFT = Metric(drift, "drift of tokens (tokens/s)")
 FLOOD_DROPPED = Metric(flood_dropped, "share dropped")
 FIRST_GREEDY = of_police(net.GREEDY, "first_drop")
-VICTIMS_BEFORE, VICTIMS_DURING, VICTIMS_SETTLED = (
-    between_s(start, end, VICTIMS) for start, end in ((50.0, ATTACK_S[0]), ATTACK_S, (ATTACK_S[0] + 10, ATTACK_S[1]))
-)
+VICTIMS_BEFORE, VICTIMS_DURING = (between_s(start, end, VICTIMS) for start, end in ((50.0, ATTACK_S[0]), ATTACK_S))
 ATTACK_DURING = between_s(*ATTACK_S, net.ATTACKERS)
 TEN_TRIPS_S = ATTACK_S[0] + 10 * net.RTT_S
 ATTACK_EARLY = between_s(TEN_TRIPS_S - 1e-9, TEN_TRIPS_S + BIN_S, net.ATTACKERS)

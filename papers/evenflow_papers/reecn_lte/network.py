@@ -83,6 +83,7 @@ class Options(Choices):
     retransmissions: str = "not-ect"
     counter: str = "three-bits"
     greedy_window: float = 75.0
+    sanction: str = "drop-one"
 
     def with_tcp(self, tcp: str, red: str) -> Options:
         """The same with another TCP and RED, where a point names them."""
@@ -102,18 +103,18 @@ class Policer:
         rule: "A" (seconds, by flow), "A'" (bytes, by flow) or "B" (bytes of congestion, by user).
         r: tokens per second; for B bytes per second.
         start, most: seconds; for A' and B bytes.
-        action: the sanction.
+        action: the sanction; empty: the option's.
     """
 
     rule: str = "A"
     r: float = 1.0
     start: float = 20.0
     most: float = 400.0
-    action: str = "drop-one"
+    action: str = ""
 
     def table(self, o: Options) -> dict[str, Any]:
         """The stage."""
-        found: dict[str, Any] = {"kind": "congestion-policer", "per": "user", "action": self.action}
+        found: dict[str, Any] = {"kind": "congestion-policer", "per": "user", "action": self.action or o.sanction}
         bucket = {"depth": quantity(self.most, "B"), "level": self.start / self.most}
         if self.rule == "B":
             return {**found, "rule": "volume", "rate": quantity(self.r * 8, "bit/s"), **bucket}
@@ -264,9 +265,16 @@ def of_scheme(o: Options, scheme: str, n: int, **more: Any) -> Scenario:
 BY_RATE = {"A": Policer(), TIGHT: Policer(start=5.0, most=20.0), "B": Policer("B", 100.0, 2e4, 6e4)}
 
 
+def in_bytes(it: Policer, n: int) -> Policer:
+    """Policer A', full at first: its bucket holds the bytes of a fair share in the initial seconds of a policer A."""
+    bucket = it.start * CAPACITY_MBPS * 1e6 / 8 / n
+    return replace(it, rule="A'", start=bucket, most=bucket)
+
+
 def fill_rate(o: Options, policer: str, n: int, seconds: float, r: float) -> Scenario:
     """Figure 5."""
-    return bulk(o, REECN, n, policer=replace(BY_RATE[policer], r=r), duration=seconds)
+    it = in_bytes(Policer(), n) if policer == "A'" else BY_RATE[policer]
+    return bulk(o, REECN, n, policer=replace(it, r=r), duration=seconds)
 
 
 def marking(o: Options, marks: str, n: int, p: float, seconds: float = 0, tcp: str = "", red: str = "") -> Scenario:
@@ -278,8 +286,8 @@ def marking(o: Options, marks: str, n: int, p: float, seconds: float = 0, tcp: s
 
 def initial_tokens(o: Options, policer: str, n: int, seconds: float, greedy: float, start: float) -> Scenario:
     """Figure 7."""
-    it = Policer("A", start=start) if policer == "A" else Policer("B", 100.0, start, 2e5)
-    return bulk(o, REECN, n, policer=it, greedy=greedy, duration=seconds)
+    it = Policer("B", 100.0, start, 2e5) if policer == "B" else Policer(start=start)
+    return bulk(o, REECN, n, policer=in_bytes(it, n) if policer == "A'" else it, greedy=greedy, duration=seconds)
 
 
 def radio_delay(o: Options, scheme: str, n: int, delay: float) -> Scenario:
@@ -397,11 +405,9 @@ def sanctioning(name: str, n: int) -> Policer | None:
     """
     if name == "none":
         return None
-    it = Policer(action=name)
     if name != "probability":
-        return it
-    bucket = it.start * CAPACITY_MBPS * 1e6 / 8 / n
-    return replace(it, rule="A'", start=bucket, most=bucket)
+        return Policer(action=name)
+    return in_bytes(Policer(action=name), n)
 
 
 def attacked(

@@ -475,7 +475,7 @@ class Claim:
         paper_runs: replications in the paper; None = the paper's default (`Paper.runs`).
         quote: the paper's own sentence.
         judged: the predicate in words.
-        apart: the reason to exclude it from counts: "by-construction", "arithmetic" or "calibrated".
+        apart: the reason to exclude it from counts: "by-construction", "arithmetic", "calibrated" or "ours".
         absence: it states an absence, which fewer runs than the paper's cannot show.
         relaxed_of: the subject of the lenient criterion, if it is not a larger set for the same comparisons: "other
             runs" or "another quantity". The better verdict then counts.
@@ -767,9 +767,18 @@ class Counts:
         }
 
 
+OURS = "(ours)"
+"""In a tolerance: its number is not the paper's."""
+
+
 def by_mean(number: int) -> str:
     """ " (6 by the mean only)", or nothing."""
     return f" ({number} by the mean only)" if number else ""
+
+
+def by_own_number(rows: Sequence[Mapping[str, Any]]) -> int:
+    """Claims that count and whose criterion has a number that the paper does not print."""
+    return sum(OURS in (row.get("tolerance") or "") for row in rows if not row.get("apart"))
 
 
 def count(rows: Sequence[Mapping[str, Any]]) -> Counts:

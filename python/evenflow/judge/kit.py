@@ -55,8 +55,9 @@ Note: TypeAlias = "Callable[..., str]"
 """`(data, judgement)`, or `(data, judgement, options)`."""
 M = TypeVar("M", bound=Callable[..., Any])
 
-APART = ("by-construction", "arithmetic", "calibrated")
-"""Reasons to exclude a claim: true by construction, arithmetic on printed numbers, or used for calibration."""
+APART = ("by-construction", "arithmetic", "calibrated", "ours")
+"""Reasons to exclude a claim: true by construction, arithmetic on printed numbers, used for calibration, or a check of
+ours that no sentence of the paper states."""
 OF = ("other runs", "another quantity")
 """Subjects of a lenient criterion that is not a larger set for the same comparisons."""
 

@@ -79,6 +79,7 @@ def render(done: Reproduction) -> str:
             complete=document["complete"],
             warnings=[*done.warnings, *done.broken],
             counts=claims.count(rows),
+            own=claims.by_own_number(rows),
             shown=claims.count([{**row, "apart": None} for row in rows]),
             history=done.paper.changes,
             history_of=lambda name: [change for change in done.paper.changes if change.concerns(name)],

@@ -522,8 +522,10 @@ def counts(document: Mapping[str, Any]) -> str:
         f"[bold]{counted(c.judged, 'claim')} at scale “{scale}”: {said(strict)}.[/bold]",
         f"Lenient criteria, where defined: {said(lenient)}.",
     ]
+    if own := claims.by_own_number(document["claims"]):
+        lines.append(f"{own} of them by a number that the paper does not print, marked {claims.OURS}.")
     if c.apart:
-        lines.append(f"{counted(c.apart, 'claim')} not counted: true by construction, arithmetic or calibrated.")
+        lines.append(f"{counted(c.apart, 'claim')} not counted: true by construction, arithmetic, calibrated or not stated by the paper.")
     if c.undecided and scale == "quick":
         lines.append("Inconclusive means: needs more runs. Use --scale paper for the paper's own number.")
     return "\n".join(lines)
