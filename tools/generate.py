@@ -384,14 +384,20 @@ def ledgers(text: str) -> str:
                 f"{c.relaxed_holds} | {c.relaxed_holds_by_mean} | {c.relaxed_fails} | {c.relaxed_fails_by_mean} "
                 f"| {c.relaxed_undecided}"
             )
-            apart = f" {c.apart} claims are excluded: by construction, arithmetic or calibrated." if c.apart else ""
+            own = claims.by_own_number(ledger["claims"])
+            marked = f" {own} of them use a number that the paper does not print." if own else ""
+            apart = (
+                f" {c.apart} claims are not counted: by construction, arithmetic, calibrated or not the paper's."
+                if c.apart
+                else ""
+            )
             block = (
                 f"| claims of `{key}` | supported | by the mean only | not supported | by the mean only | "
                 "inconclusive |\n"
                 "| --- | --: | --: | --: | --: | --: |\n"
                 f"| strict criterion | {strict} |\n"
                 f"| lenient criterion, where defined | {lenient} |\n\n"
-                f"{c.judged} claims on {runs:,} runs at `--scale {ledger['scale']}`.{apart}\n"
+                f"{c.judged} claims on {runs:,} runs at `--scale {ledger['scale']}`.{marked}{apart}\n"
             )
         pattern = re.compile(rf"(<!-- ledger:{key} -->\n).*?(<!-- /ledger:{key} -->)", re.DOTALL)
         text = pattern.sub(lambda m, block=block: m[1] + block + m[2], text)  # type: ignore[misc]

@@ -208,9 +208,7 @@ write(
         [(rule, greedy) for rule in ("A", "B") for greedy in (0.0, 0.2)],
         lambda it: both(net.initial_tokens, "start", it[1] > 0, policer=it[0], greedy=it[1], start=STARTS[it[0]]),
     ),
-    grid(
-        net.initial_tokens, "start", n=DECIDES, seconds=length, policer="A'", greedy=[0.0, 0.2], start=STARTS["A'"]
-    ),
+    grid(net.initial_tokens, "start", n=DECIDES, seconds=length, policer="A'", greedy=[0.0, 0.2], start=STARTS["A'"]),
     text="All honest, and a fifth greedy. A' of section II is full at first.",
     figure=by_policer(
         "start",

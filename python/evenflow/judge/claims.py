@@ -475,7 +475,7 @@ class Claim:
         paper_runs: replications in the paper; None = the paper's default (`Paper.runs`).
         quote: the paper's own sentence.
         judged: the predicate in words.
-        apart: the reason to exclude it from counts: "by-construction", "arithmetic", "calibrated" or "ours".
+        apart: the reason to exclude it from counts: `by-construction`, `arithmetic`, `calibrated` or `ours`.
         absence: it states an absence, which fewer runs than the paper's cannot show.
         relaxed_of: the subject of the lenient criterion, if it is not a larger set for the same comparisons: "other
             runs" or "another quantity". The better verdict then counts.

@@ -56,8 +56,8 @@ Note: TypeAlias = "Callable[..., str]"
 M = TypeVar("M", bound=Callable[..., Any])
 
 APART = ("by-construction", "arithmetic", "calibrated", "ours")
-"""Reasons to exclude a claim: true by construction, arithmetic on printed numbers, used for calibration, or a check of
-ours that no sentence of the paper states."""
+"""Reasons to exclude a claim: true by construction, arithmetic on printed numbers, or used for calibration. `ours`: no
+sentence of the paper states it."""
 OF = ("other runs", "another quantity")
 """Subjects of a lenient criterion that is not a larger set for the same comparisons."""
 

@@ -505,7 +505,7 @@ def _cut(text: str, most: int = 240) -> str:
 
 def counts(document: Mapping[str, Any]) -> str:
     """One paragraph: how many claims are supported, not supported and inconclusive."""
-    c = claims.count(document["claims"])
+    c, own = claims.count(document["claims"]), claims.by_own_number(document["claims"])
     scale = _escaped(document.get("scale", "quick"))
     strict = ((c.holds, c.holds_by_mean), (c.fails, c.fails_by_mean), (c.undecided, 0))
     lenient = (
@@ -520,12 +520,13 @@ def counts(document: Mapping[str, Any]) -> str:
 
     lines = [
         f"[bold]{counted(c.judged, 'claim')} at scale “{scale}”: {said(strict)}.[/bold]",
+        *([f"{own} use a number that the paper does not print, marked {claims.OURS}."] if own else []),
         f"Lenient criteria, where defined: {said(lenient)}.",
     ]
-    if own := claims.by_own_number(document["claims"]):
-        lines.append(f"{own} of them by a number that the paper does not print, marked {claims.OURS}.")
     if c.apart:
-        lines.append(f"{counted(c.apart, 'claim')} not counted: true by construction, arithmetic, calibrated or not stated by the paper.")
+        lines.append(
+            f"{counted(c.apart, 'claim')} not counted: by construction, arithmetic, calibrated or not the paper's."
+        )
     if c.undecided and scale == "quick":
         lines.append("Inconclusive means: needs more runs. Use --scale paper for the paper's own number.")
     return "\n".join(lines)
