@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from evenflow import qoe
+from evenflow.claims import Data, Judgement
 from evenflow.kit import Claims
 from evenflow.lab import Floats, chosen_by_others, quotient
 from evenflow.study import Run
@@ -866,3 +867,25 @@ claim(
         for it in DEPTHS
     ),
 )
+
+
+def starving(data: Data, judgement: Judgement, o: net.Options, *, where: Sequence[str]) -> str:
+    """How far below 1 the least unfairness of these figures is."""
+    low = [
+        float(np.mean(value)) for it in where for _, value in on(U, it).trough("r").cells(Shown(claim.key, data, it, o))
+    ]
+    if min(low) >= 1:
+        return ""
+    return (
+        f"At the best r U is {min(low):.2g} to {max(low):.2g}. Below 1 a heavy user has less than a light one: "
+        "a lower U is starvation there, not fairness."
+    )
+
+
+for name, where in (
+    *((it, ("fig08",)) for it in ("c06", "c10")),
+    *((it, ("fig18",)) for it in ("c55", "c94")),
+    ("c96", tuple(DEPTHS)),
+    ("c91", tuple(SERIES)),
+):
+    claim.note(name, beside=True)(partial(starving, where=where))

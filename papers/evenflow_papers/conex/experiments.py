@@ -80,6 +80,8 @@ TRACED = {
 BAND = "Lines are means over the runs, bands their 95 % confidence intervals."
 NETWORK = "Ten heavy users with 36 flows each and 90 light ones with one share 100 Mbit/s; round trip 100 ms."
 FREE_LINES = "thin lines: no policing."
+STARVED = Mark(y=(0.0, 1.0), words="heavy below light")
+"""U < 1."""
 
 
 # --- Forms of grids and figures ---------------------------------------------------------------------------------------
@@ -114,9 +116,12 @@ def policed(metric: Metric, shared: str = "", **options: Any) -> Spec:
 
 
 def unfairness(label: str, shared: bool = False, delay: bool = False) -> Any:
-    """U over r, linear as in the paper and logarithmic, where what is below 1 can be seen; and D."""
+    """U over r, linear as in the paper and logarithmic, shaded below 1; and D."""
     of = label if shared else ""
-    panels = [policed(U, of), policed(U, of, log="y", title="b  the same, logarithmic")]
+    panels = [
+        policed(U, of, marks=[STARVED]),
+        policed(U, of, log="y", title="b  the same, logarithmic", marks=[STARVED]),
+    ]
     return figure(*panels, *([policed(D, of)] if delay else []), looks=Looks(label, label, f"{{{label}}}"))
 
 
@@ -315,7 +320,15 @@ write(
     "Unfairness over the filling rate for four variants and four numbers of flows",
     *variants(*net.FLOWS),
     text=f"{NETWORK.replace('36 flows', '9 to 36 flows')} {MILD_45}",
-    figure=figure(policed(U), policed(U, log="y"), by=("flows",), columns=2, height=3.0, width=4.3, looks=BY_VARIANT),
+    figure=figure(
+        policed(U, marks=[STARVED]),
+        policed(U, log="y", marks=[STARVED]),
+        by=("flows",),
+        columns=2,
+        height=3.0,
+        width=4.3,
+        looks=BY_VARIANT,
+    ),
 )
 write(
     "fig19",

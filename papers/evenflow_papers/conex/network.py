@@ -24,6 +24,7 @@ class Options(Choices):
     level: str = "full"
     red_weight: str = "automatic"
     red_spread: str = "ns2"
+    stack: str = "ns2-linux"
     rto: str = "any-ack"
     cubic: str = "linux-2.6.22"
     buffer: str = "fixed"
@@ -255,16 +256,16 @@ def conex(variant: str, leftover: str = CARRY, **other: Any) -> dict[str, Any]:
 
 
 def tcp(o: Options, variant: str, cc: str = CUBIC, **other: Any) -> dict[str, Any]:
-    """ns-2's Linux agent with ConEx (section IV-A and `choices`)."""
+    """ns-2's Linux agent, or its Sack1, with ConEx (section IV-A and `choices`)."""
     ecn = TABLE_3[variant].ecn
+    stack = {"stack": "ns2-linux", "rto": o.rto} if o.stack == "ns2-linux" else {"stack": "ns2", "sack": True}
     # what is sent again is ECN-capable too, as ConEx over IPv4 has it: RED would drop it early otherwise
     made = {
-        "stack": "ns2-linux",
+        **stack,
         "congestion_control": control(o, cc),
         "ecn": ecn,
         "max_window": quantity(WINDOW_PACKETS * PAYLOAD_BYTES, "B"),
         "handshake": "none",
-        "rto": o.rto,
         "conex": conex(variant),
     }
     return made | other

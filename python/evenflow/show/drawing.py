@@ -563,7 +563,11 @@ def _mark(ax: Axes, mark: Mark) -> None:
     if isinstance(mark.x, tuple):
         ax.axvspan(*mark.x, **band)
     elif isinstance(mark.y, tuple):
-        ax.axhspan(*mark.y, **band)
+        low, high = mark.y
+        if ax.get_yscale() == "log":
+            low = max(low, ax.get_ylim()[0])  # a band must not stretch the axis
+        if low < high:
+            ax.axhspan(low, high, **band)
     elif mark.x is not None and mark.y is not None:
         own = mark.colour is not None
         star: dict[str, Any] = {"color": COLOURS[mark.colour or 0] if own else "black", "markeredgecolor": "black"}
