@@ -809,7 +809,7 @@ params! {
         /// allowance. `strict` then picks all packets that declare nothing. `negative-only` picks CE(-1)
         /// packets. `paper` picks a share (1 - rho) p - h of them.
         rule: RuleWord = RuleWord::TYPE, Text("balance")
-            => source: "Sanhaji et al. 2015, section III.D (balance); draft-wagner-conex-audit-02 sections 2.3 and 2.4 (ratio); Zhang et al. 2011, section III.B (paper); draft-briscoe-conex-re-ecn-motiv-03, section 4.3 (strict, negative-only)";
+            => source: "Sanhaji et al. 2015, section III-A (balance); draft-wagner-conex-audit-02 sections 2.3 and 2.4 (ratio); Zhang et al. 2011, section II (paper); draft-briscoe-conex-re-ecn-motiv-03, section 4.3 (strict, negative-only)";
         /// Events that count as congestion: marks, losses, or both. Losses are visible for TCP segments only.
         audit: AuditWord = AuditWord::TYPE, Text("both") => source: RFC_7713;
         /// Tolerated undeclared congestion. All accounts use its unit, packets or bytes.
@@ -860,7 +860,7 @@ params! {
                         (counted)";
         /// Share rho of rule paper.
         rho: Option<f64> = Number, Absent("measured share of reports, with rule paper"), Range::between(0.0, 1.0)
-            => source: "Zhang et al. 2011, section III.B, do not define it";
+            => source: "Zhang et al. 2011, section II, do not define it";
         /// Time after which a silent flow is forgotten.
         idle: Duration = Duration, Text("60 s"), Range::POSITIVE => source: WAGNER;
     }
@@ -881,7 +881,7 @@ allowance = "3 packets""#,
     doc: "Compares the congestion of each ConEx flow with its declarations: marks are visible, losses are \
           inferred. Drops, delays or reclassifies packets of flows that declare too little. Place it behind \
           the queues that mark. Segments without data and packets without ConEx pass unchanged.",
-    source: "RFC 7713 section 5.5; Sanhaji et al. 2015, section III.D; draft-wagner-conex-audit-02; of re-ECN Zhang et al. 2011, section III.B, \
+    source: "RFC 7713 section 5.5; Sanhaji et al. 2015, section III-A; draft-wagner-conex-audit-02; of re-ECN Zhang et al. 2011, section II, \
              draft-briscoe-conex-re-ecn-motiv-03, section 4.3",
     params: Given::PARAMS,
     observables: &[

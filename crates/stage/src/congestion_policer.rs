@@ -1,5 +1,5 @@
 //! Congestion policer: charges users for the congestion that their packets report. It acts on ConEx packets
-//! of users without tokens (RFC 7713 section 5.4.3; Sanhaji et al. 2015, section III.C and figure 6).
+//! of users without tokens (RFC 7713 section 5.4.3; Sanhaji et al. 2015, section III-F and figure 6).
 //!
 //! A report takes its packet, or its bytes, from a token bucket. A drop function of the bucket's level gives
 //! the share of drops; the level may become negative. Users who cause little congestion are never policed,
@@ -413,7 +413,7 @@ impl Kind for CongestionPolicer {
     }
 }
 
-const CONEX_2015: &str = "Sanhaji et al. 2015, section III.C";
+const CONEX_2015: &str = "Sanhaji et al. 2015, section III-F";
 const MOTIV: &str = "draft-briscoe-conex-re-ecn-motiv-03, appendix B.2: 1 is neutral";
 const FIGURE_6: &str = "Sanhaji et al. 2015, figure 6";
 
@@ -490,13 +490,13 @@ params! {
         /// that TCP needs per report. `rate-bytes`: a flow earns bytes at TCP's rate; each packet costs its
         /// bytes. `volume`: reports and credit cost a user their bytes.
         rule: RuleWord = RuleWord::TYPE, Text("bucket")
-            => source: "Sanhaji et al. 2015, section III.C (bucket); draft-briscoe-conex-re-ecn-motiv-03, appendix B; Zhang et al. 2011, section III.B";
+            => source: "Sanhaji et al. 2015, section III-F (bucket); draft-briscoe-conex-re-ecn-motiv-03, appendix B; Zhang et al. 2011, section II";
         /// Share of dropped packets by level. `strict`: all from level 0 down. `mild`: rising from 0 at level
         /// 0 to all at a debt of depth / 10. `soft`: rising to all at a debt of depth.
         harshness: Harshness = Harshness::TYPE, Text("mild") => source: FIGURE_6;
         /// Charge a report on arrival, or only if it passes.
         charge: Charge = Charge::TYPE, Text("arrival")
-            => source: "Sanhaji et al. 2015, section III.C, literally";
+            => source: "Sanhaji et al. 2015, section III-F, literally";
         /// Maximum debt: unlimited, or the level at which all packets are dropped.
         floor: Floor = Floor::TYPE, Text("none") => source: FIGURE_6;
         /// Initial share of tokens in the bucket.
@@ -526,7 +526,7 @@ params! {
         /// Owner of a bucket: a flow, a user, or all users of a copy of the stage. With per = "group" or "5
         /// users" a copy serves several users.
         scope: Option<Scope> = Scope::TYPE, Absent("flow with the rules by rate, user with volume")
-            => source: "Zhang et al. 2011, section III.B";
+            => source: "Zhang et al. 2011, section II";
         /// Share of a flow, compared with TCP (r).
         factor: Option<f64> = Number, Absent("1 with the rules by rate"), Range::POSITIVE => source: MOTIV;
         /// Constant k of TCP's rate, k s / (T sqrt(p)).
@@ -549,7 +549,7 @@ params! {
         /// SYN-ACK and the flow's next packet. `srtt`: the sender's measurement. `report`: the round-trip
         /// time from a congestion-controller upstream.
         rtt_from: Option<RttFrom> = RttFrom::TYPE, Absent("given if rtt is set, else handshake")
-            => source: "Zhang et al. 2011, section III.B, leave it open";
+            => source: "Zhang et al. 2011, section II, leave it open";
         /// Token rate of a second bucket for credit (FNE) only, with rule volume.
         credit_rate: Option<Value> = RateOrPacketRate, Absent("no second bucket"), Range::POSITIVE
             => source: "draft-briscoe-conex-re-ecn-motiv-03, appendix B.1";
@@ -558,7 +558,7 @@ params! {
             => source: "draft-briscoe-conex-re-ecn-motiv-03, appendix B.1";
         /// Time for which the owner of an empty bucket is blocked.
         block_for: Option<Duration> = Duration, Absent("indefinitely, with action block"), Range::POSITIVE
-            => source: "Zhang et al. 2011, section III.B";
+            => source: "Zhang et al. 2011, section II";
         /// Bucket of flows whose first packet is not credit: a common one, or one for each flow.
         strangers: Option<Strangers> = Strangers::TYPE, Absent("together with re-ECN's rules, by flow")
             => source: "draft-briscoe-conex-re-ecn-motiv-03, appendix B.2";
@@ -587,7 +587,7 @@ depth = "45 packets""#,
     doc: "Charges the congestion that a user's packets report (ConEx) to one token bucket for all flows of \
           the user. When the tokens are used up, it drops, marks or reclassifies the user's ConEx packets. \
           Give it per = \"user\". Segments without data are never policed.",
-    source: "RFC 7713 section 5.4.3; Sanhaji et al. 2015, section III.C (bucket); Zhang et al. 2011, section III.B, draft-briscoe-conex-re-ecn-motiv-03, \
+    source: "RFC 7713 section 5.4.3; Sanhaji et al. 2015, section III-F (bucket); Zhang et al. 2011, section II, draft-briscoe-conex-re-ecn-motiv-03, \
              appendix B (tcp-rate, rate-bytes, volume)",
     params: Given::PARAMS,
     observables: &[

@@ -2,7 +2,7 @@
 //! round trips ago exceed its declarations. Its packets that declare nothing are then dropped.
 //!
 //! The drafts leave the algorithm open (draft-briscoe-conex-re-ecn-motiv-03 section 4.3 and appendix A).
-//! Rules: `strict`, `negative-only`, and `paper`, the formula of Zhang et al. 2011 section III.B. Packets of
+//! Rules: `strict`, `negative-only`, and `paper`, the formula of Zhang et al. 2011 section II. Packets of
 //! worth +1 are never dropped, because they repair the balance. A dropper sees no losses; the auditor's rules
 //! `balance` and `ratio` do.
 
@@ -17,7 +17,7 @@ use crate::congestion_policer::{Encoding, class_problem, numbered, unit};
 use crate::station::{Cx, HeldPacket, Kind, Owner, Pass, Reads, Station};
 use crate::three_colour::Unit;
 
-/// The share to drop of Zhang et al. 2011 section III.B: (1 - rho) p - h.
+/// The share to drop of Zhang et al. 2011 section II: (1 - rho) p - h.
 #[inline]
 pub fn deficit_share(rho: f64, p: f64, h: f64) -> f64 {
     ((1.0 - rho) * p - h).clamp(0.0, 1.0)

@@ -1,5 +1,5 @@
 //! Re-ECN's policers as rules of the congestion policer (draft-briscoe-conex-re-ecn-motiv-03 appendix B;
-//! Zhang et al. 2011 sections III.B and IV).
+//! Zhang et al. 2011 sections II and IV).
 //!
 //! - `tcp-rate` (A): a report costs the time that TCP needs per report. A flow at TCP's rate earns as much as
 //!   it pays.
@@ -18,7 +18,7 @@ use crate::congestion_policer::{
 use crate::station::{Cx, Kind, Owner, Pass, Reads, RoundTrip, Station};
 use crate::three_colour::Unit;
 
-/// TCP's rate: k s / (T sqrt(p)) bytes a second (Zhang et al. 2011 section III.B; Mathis et al. 1997).
+/// TCP's rate: k s / (T sqrt(p)) bytes a second (Zhang et al. 2011 section II; Mathis et al. 1997).
 #[inline]
 pub fn tcp_rate(k: f64, size: f64, rtt: f64, p: f64) -> f64 {
     k * size / (rtt * p.sqrt())
@@ -30,7 +30,7 @@ pub fn worth_of(n: f64, rtt: f64, k: f64) -> f64 {
     n.sqrt() * rtt / k
 }
 
-/// The share of the packets of an unresponsive flow of `rate` that goes beyond TCP's (Zhang et al. 2011 section III.B).
+/// The share of the packets of an unresponsive flow of `rate` that goes beyond TCP's (Zhang et al. 2011 section II).
 #[inline]
 pub fn excess(rate: f64, tcp: f64) -> f64 {
     ((rate - tcp) / rate).max(0.0)

@@ -1,5 +1,5 @@
 //! Reports of a ConEx sender: the amount to report, and the packets that report it (RFC 7786; Sanhaji et al.
-//! 2015, section III.B). Re-ECN's credit and cheating senders are settings of the same state machine
+//! 2015, section III-E). Re-ECN's credit and cheating senders are settings of the same state machine
 //! (draft-briscoe-conex-re-ecn-tcp-04 section 6.1).
 //!
 //! It is independent of the congestion control. [`crate::ecn`] returns marks from the receiver; the policer

@@ -108,7 +108,7 @@ impl Core {
     ) {
         let (rtt, mode) = (self.rtt(), self.marks.mode);
         // Classic feedback repeats itself: one mark for each answer to it (RFC 3168 section 6.1.3; Sanhaji et
-        // al. 2015, section III.B).
+        // al. 2015, section III-E).
         let episodes = mode == Ecn::Classic && !self.needs.every_mark;
         let rises =
             !self.exposed.as_mut().is_some_and(|exposed| std::mem::replace(&mut exposed.echoing, true));
