@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -120,6 +120,37 @@ def judged(shown: Shown) -> Callable[[str, Labels], Check | None]:
         return found.get((reading, worded(template, labels, WORDS)))
 
     return check
+
+
+OF_TABLES: Mapping[int, tuple[str, ...]] = {
+    2: tuple(f"c{n:02d}" for n in range(1, 10)),
+    3: ("c10", "c11", "c12"),
+    4: tuple(f"c{n}" for n in range(13, 19)),
+    5: ("c19", "c20", "c21"),
+    6: ("c23", "c24"),
+    7: ("c26", "c27", "c28", "c29"),
+    8: ("c30", "c30w", "c31", "c31w"),
+}
+"""The claims that compare a table's cells. Scenario 1 is in Tables 2 and 4 only."""
+
+
+def within(comparisons: Mapping[str, Mapping[str, Any]]) -> dict[int, tuple[int, int, int]]:
+    """By table: cells with a mean in the strict set, with one in the strict or the lenient set, and all.
+
+    Args:
+        comparisons: of the results that ship (`reproduce.read_comparisons`).
+    """
+
+    def inside(checks: list[dict[str, Any]] | None) -> set[str]:
+        return {str(it["label"]) for it in checks or () if it["accepted"][0] <= it["mean"] <= it["accepted"][1]}
+
+    found = {}
+    for table, names in OF_TABLES.items():
+        rows = [comparisons[f"has_shaping-{name}"] for name in names]
+        strict = [inside(row["checks"]) for row in rows]
+        lenient = [one | inside(row["relaxed_checks"]) for one, row in zip(strict, rows, strict=True)]
+        found[table] = (sum(map(len, strict)), sum(map(len, lenient)), sum(len(row["checks"]) for row in rows))
+    return found
 
 
 def verdict_of(check: Check | None) -> Verdict | None:

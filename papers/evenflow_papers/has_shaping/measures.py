@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +44,7 @@ def _lower(value: Label) -> str:
 
 WORDS: Vocabulary = {
     "threshold": lambda v: f"threshold {plain(v)}",
-    **dict.fromkeys(("control", "other", "measure", "scenario", "group", "setting", "line", "choice"), str),
+    **dict.fromkeys(("control", "other", "measure", "scenario", "group", "setting", "line", "choice", "setup"), str),
     **{f"{name}:set": _lower for name in ("control", "method", "measure", "scenario")},
     "method": lambda v: "without shaping" if v == net.NONE else str(v),
     "client": lambda v: f"client {plain(v)}",
@@ -96,6 +96,7 @@ def adaptive(o: Options, client: int, run: Run) -> qoe.Adaptive | None:
 
 def value(o: Options, client: int, name: str, run: Run) -> float | None:
     """A measure by its short name."""
+    o = net.settled(replace(o, setup=str(run.labels.get("setup", o.setup))))
     seen = adaptive(o, client, run)
     if seen is None:
         return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evenflow import Scenario
@@ -27,7 +27,10 @@ RUNS = 60
 class Options(Choices):
     """One choice for each option of choices.toml."""
 
-    netem: str = "ack-reorder"
+    setup: str = "calibrated"
+    netem_none: str = "ack-reorder"
+    netem_htbm: str = "ack-reorder"
+    netem_rwtm: str = "ack-reorder"
     deviation: str = "packet"
     cache: str = "cold"
     playing: str = "P2"
@@ -48,6 +51,23 @@ class Options(Choices):
     ceil: str = "rate"
     htb: str = "shared"
     restart: str = "linux"
+
+
+RECONSTRUCTED = {
+    "netem_none": "data-reorder",
+    "netem_htbm": "data-reorder",
+    "netem_rwtm": "ack-reorder",
+    "cache": "warm",
+    "threshold": "120",
+    "htb": "keep",
+    "rate": "probed",
+}
+"""The options that setup=reconstructed fixes. They were chosen after seeing the paper's tables."""
+
+
+def settled(o: Options) -> Options:
+    """The options with those that the set-up fixes."""
+    return replace(o, **RECONSTRUCTED) if o.setup == "reconstructed" else o  # type: ignore[arg-type]
 
 
 # --- Labels ---------------------------------------------------------------------------------------------------------
@@ -144,12 +164,12 @@ def share_mbps(level: int) -> float:
 # --- Parts ----------------------------------------------------------------------------------------------------------
 
 
-def wan(o: Options, deviation_ms: float, loss: Table | None) -> dict[str, Any]:
+def wan(o: Options, method: str, deviation_ms: float, loss: Table | None) -> dict[str, Any]:
     """The best-effort network: all of the round trip, with its deviation, on one side or half on each (A1).
 
     The deviation is that of each packet's delay, or of the run's (A2).
     """
-    side, order = o.netem.split("-")
+    side, order = {NONE: o.netem_none, HTBM: o.netem_htbm, RWTM: o.netem_rwtm}[method].split("-")
     forward, back = {"ack": (0.0, RTT_MS), "data": (RTT_MS, 0.0), "split": (RTT_MS / 2, RTT_MS / 2)}[side]
     rate = quantity(WAN_MBPS, "Mbit/s")
     link: dict[str, Any] = {
@@ -172,6 +192,18 @@ def wan(o: Options, deviation_ms: float, loss: Table | None) -> dict[str, Any]:
     if loss is not None and o.loss_place == "before":
         link["loss"] = dict(loss)
     return link
+
+
+def changing(deviation_ms: float, loss: Table, at_s: float) -> dict[str, Any]:
+    """The network of which the ACKs overtake one another up to an instant, and the data from it on: two links."""
+    rate, half, none = quantity(WAN_MBPS, "Mbit/s"), quantity(RTT_MS / 2, "ms"), quantity(0.0, "ms")
+    normal, at = quantity(deviation_ms, "ms"), quantity(at_s, "s")
+    acks = {"normal": normal, "order": "reorder", "direction": "reverse", "until": at}
+    data = {"normal": normal, "order": "reorder", "direction": "forward", "from": at}
+    return {
+        "wan": {"rate": rate, "delay": none, "reverse": {"rate": rate, "delay": half}, "jitter": acks, "loss": loss},
+        "wan2": {"rate": rate, "delay": half, "reverse": {"rate": rate, "delay": none}, "jitter": data},
+    }
 
 
 def lost(o: Options, which: str) -> dict[str, Any]:
@@ -304,6 +336,7 @@ def home(
         scenario: S1 to S4, or WL; scenario 5 is WL with another `deviation_ms`.
         loss: of S4: which packets (`ACKS`, `DATA`, `BOTH`).
     """
+    o = settled(o)
     losses = lost(o, loss or ACKS) if scenario == S4 else None
     players: dict[str, dict[str, Any]] = {CLIENT_1: player(o, "0 s")}
     if scenario in (S1, S3):
@@ -328,7 +361,7 @@ def jittery(o: Options, control: str, method: str, deviation_ms: float = JITTER_
 
 def several(o: Options, control: str, method: str, clients: float) -> Scenario:
     """Scenario 1 with another number of clients."""
-    players = {}
+    o, players = settled(o), {}
     for n in range(int(clients)):
         start: Any = {"uniform": ["1 ms", quantity(START_MS, "ms")]} if n else "0 s"
         players[f"client{n + 1}"] = player(o, start)
@@ -337,7 +370,7 @@ def several(o: Options, control: str, method: str, clients: float) -> Scenario:
 
 def bulk(o: Options, control: str) -> Scenario:
     """A transfer without end behind the tuner, in a network without deviation: the effect of a window (c78)."""
-    players = {CLIENT_1: {"kind": "bulk"}}
+    o, players = settled(o), {CLIENT_1: {"kind": "bulk"}}
     return _network(o, RWTM, players, tcp(o, control), 0.0, title=f"A transfer, {control}", warmup_s=SETTLED_S)
 
 
@@ -371,7 +404,11 @@ def _network(
 ) -> Scenario:
     """Figure 1: server, best-effort network, gateway, clients."""
     made = stages(o, method)
-    path = ["wan", *made, LINK]
+    network = {"wan": wan(o, method, deviation_ms, losses)}
+    if o.setup == "reconstructed" and method == RWTM and losses is not None:
+        # the loss replaces netem's queue, and data may overtake from then on
+        network = changing(deviation_ms, losses, LOSS_S[0])
+    path = [*network, *made, LINK]
     at_gateway = gateway(o, method)
     if losses is not None and o.loss_place == "after":
         at_gateway["loss"] = dict(losses)
@@ -380,7 +417,7 @@ def _network(
         "title": title,
         "duration": quantity(DURATION_S, "s"),
         "warmup": quantity(warmup_s, "s"),
-        "links": {"wan": wan(o, deviation_ms, losses), LINK: at_gateway},
+        "links": {**network, LINK: at_gateway},
         "stages": made,
         "groups": {
             name: {
