@@ -489,6 +489,7 @@ OF_METHOD = {method: f"netem_{method.lower()}" for method in net.METHODS}
 def candidate(o: Options, chosen: Mapping[str, str]) -> Options:
     """The options of a choice; its netem is that of all methods."""
     of_all = {OF_METHOD[method]: it for name, it in chosen.items() if name == "netem" for method in net.METHODS}
+    of_all["setup"] = SETUPS[0]
     return replace(o, **{**BASE, **of_all, **{name: it for name, it in chosen.items() if name != "netem"}})  # type: ignore[arg-type]
 
 

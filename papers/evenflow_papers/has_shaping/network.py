@@ -58,6 +58,7 @@ RECONSTRUCTED = {
     "netem_htbm": "data-reorder",
     "netem_rwtm": "ack-reorder",
     "cache": "warm",
+    "playing": "P2",
     "threshold": "120",
     "htb": "keep",
     "rate": "probed",
