@@ -96,7 +96,8 @@ def within(values: Values, check: Callable[[str, dict[str, Any]], Check | None],
         inside = found.setdefault(tuple(labels.get(it) for it in ("scenario", "control", "method")), {})
         for reading in ("literal", "wider"):
             if (it := check(reading, labels)) is not None:
-                inside[reading] = it.lo <= float(np.mean(numbers)) <= it.hi
+                lo, hi = (-math.inf if it.lo is None else it.lo), (math.inf if it.hi is None else it.hi)
+                inside[reading] = lo <= float(np.mean(numbers)) <= hi
     judged_cells = [it for it in found.values() if it]
     strict = [it.get("literal", False) for it in judged_cells]
     return sum(strict), len(judged_cells), sum(any(it.values()) for it in judged_cells)
@@ -488,9 +489,8 @@ OF_METHOD = {method: f"netem_{method.lower()}" for method in net.METHODS}
 
 def candidate(o: Options, chosen: Mapping[str, str]) -> Options:
     """The options of a choice; its netem is that of all methods."""
-    of_all = {OF_METHOD[method]: it for name, it in chosen.items() if name == "netem" for method in net.METHODS}
-    of_all["setup"] = SETUPS[0]
-    return replace(o, **{**BASE, **of_all, **{name: it for name, it in chosen.items() if name != "netem"}})  # type: ignore[arg-type]
+    named = {it: value for name, value in chosen.items() for it in (OF_METHOD.values() if name == "netem" else (name,))}
+    return replace(o, **{"setup": SETUPS[0], **BASE, **named})
 
 
 def candidate_points(o: Options, scale: Scale) -> list[Point]:

@@ -68,7 +68,7 @@ RECONSTRUCTED = {
 
 def settled(o: Options) -> Options:
     """The options with those that the set-up fixes."""
-    return replace(o, **RECONSTRUCTED) if o.setup == "reconstructed" else o  # type: ignore[arg-type]
+    return replace(o, **RECONSTRUCTED) if o.setup == "reconstructed" else o
 
 
 # --- Labels ---------------------------------------------------------------------------------------------------------
