@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from evenflow.papers import reproduce
 from evenflow.record import Record
 from evenflow.study import Run, Table
 from evenflow.values import Shown
@@ -82,6 +85,18 @@ def test_no_claim_about_a_cell_is_left_out() -> None:
     data = {f"has_shaping-{name}": table for name in ("table02", "table05", "table07")}
     compared = {check.label for name in claims.CELLS for check in built[name].literal(data)}
     assert len(compared) == len({tuple(labels.items()) for labels, _ in _cells()})
+
+
+@pytest.mark.parametrize("setup", ["", "reconstructed"])
+def test_the_readme_counts_cells_within_the_sets(setup: str) -> None:
+    found = claims.within(reproduce.read_comparisons("has_shaping", {"setup": setup} if setup else None))
+    assert sum(cells for _, _, cells in found.values()) == 176
+    column = 3 if setup else 2
+    readme = Path(claims.__file__).with_name("README.md").read_text(encoding="utf-8")
+    shown = {row[0]: row for row in re.findall(r"^\| (\d) \| (\d+) \| (\d+, \d+) \| (\d+, \d+) \|$", readme, re.M)}
+    for table, (strict, lenient, cells) in found.items():
+        row = shown[str(table)]
+        assert (row[1], row[column]) == (str(cells), f"{strict}, {lenient}"), table
 
 
 def test_lost_data_is_the_wider_reading() -> None:
