@@ -171,7 +171,7 @@ experiment(
     grid(in_setup, "control", setup=SETUPS, control=net.CONTROLS, method=net.METHODS),
     data=setup_rows,
     caption=setup_caption,
-    figure=figure(*map(setup_panel, METRICS), looks=Looks("setting", legend="{setting}"), height=0),
+    figure=figure(*map(setup_panel, METRICS), looks=Looks("setting", legend="{setting}"), columns=3, height=0),
 )
 
 # --- Figure 1 -------------------------------------------------------------------------------------------------------
