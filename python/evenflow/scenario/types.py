@@ -920,8 +920,8 @@ class Auditor(Table):
     delays or reclassifies packets of flows that declare too little. Place it behind the queues that mark. Segments
     without data and packets without ConEx pass unchanged.
 
-    Source: RFC 7713 section 5.5; Sanhaji et al. 2015, section III.D; draft-wagner-conex-audit-02; of re-ECN Zhang et
-    al. 2011, section III.B, draft-briscoe-conex-re-ecn-motiv-03, section 4.3.
+    Source: RFC 7713 section 5.5; Sanhaji et al. 2015, section III-A; draft-wagner-conex-audit-02; of re-ECN Zhang et
+    al. 2011, section II, draft-briscoe-conex-re-ecn-motiv-03, section 4.3.
 
     Attributes:
         rule: Test and share of drops. `balance`: reports and credits minus marks and losses; below the allowance, the
@@ -1124,8 +1124,8 @@ class CongestionPolicer(Table):
     the tokens are used up, it drops, marks or reclassifies the user's ConEx packets. Give it per = "user". Segments
     without data are never policed.
 
-    Source: RFC 7713 section 5.4.3; Sanhaji et al. 2015, section III.C (bucket); Zhang et al. 2011, section III.B,
-    draft-briscoe-conex-re-ecn-motiv-03, appendix B (tcp-rate, rate-bytes, volume).
+    Source: RFC 7713 section 5.4.3; Sanhaji et al. 2015, section III-F (bucket); Zhang et al. 2011, section II, draft-
+    briscoe-conex-re-ecn-motiv-03, appendix B (tcp-rate, rate-bytes, volume).
 
     Attributes:
         rate: Token rate: allowed congestion in packets or bits per second, for all flows of a user together. (rate or
