@@ -188,6 +188,14 @@ def test_figure_shows_queue_and_window_around_the_event() -> None:
     assert max(queue.lines[0].y) == 30
 
 
+def test_datagrams_have_no_answer() -> None:
+    world = ef.load(CALL).with_settings({"duration": "8 s", "warmup": "0 s"})
+    flow = "groups.call.users[0].flows[0]"
+    found = events(world, flow)
+    assert {it.kind for it in found} == {"drop"}
+    assert explain(world, flow=flow, drop=1).answer == []
+
+
 def test_choices_are_checked() -> None:
     world = scenario(TAIL)
     wrongs: list[tuple[dict[str, Any], str]] = [

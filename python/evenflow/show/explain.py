@@ -427,6 +427,8 @@ class _Flow:
             yield from found
             if event.kind == "mark" and found:  # a mark acts within a round trip after its echo, or not at all
                 end = min(end, found[0][0] + self._srtt(event.time_s))
+        if not len(self._state(record, "window")[0]):
+            return  # datagrams have no sender that answers
         early = event.time_s - (self.step if event.packet is None else 0.0)
         reduced = next((it for it in sorted(self._reductions(record, rows)) if early <= it[0] <= end), None)
         if reduced is None:
