@@ -84,7 +84,8 @@ def test_runs(tutorial: Any, work: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     heavy, light = ([float(row[at]) for row in policed] for at in (1, 6))
     assert heavy == sorted(heavy, reverse=True)
     assert light == sorted(light)
-    assert all(float(row[3]) <= int(row[0]) for row in policed), "nobody causes more than he may"
+    # a full bucket of 50 tokens adds to the rate over the 40 s of the window
+    assert all(float(row[3]) <= int(row[0]) + 50 / 40 for row in policed), "more congestion than tokens"
     cells = {
         row[1]: (float(row[2]), float(row[3]))
         for row in re.finditer(r"(\w[\w ]+): phones ([\d.]+) .* flood ([\d.]+) ", said)
