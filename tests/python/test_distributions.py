@@ -385,6 +385,7 @@ def test_files_in_one_figure(cli: Cli, work: Path) -> None:
         for n in ("call", "CoDel")
     }
     assert means["CoDel"] < means["call"]
+    assert "is given twice" in cli("plot", both[1], both[1], "--metric", "groups.call.delay").err
     done = cli("plot", *both)
     assert (done.code, "--metric, --series or --panels" in done.err) == (2, True)
 

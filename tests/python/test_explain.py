@@ -206,6 +206,8 @@ def test_choices_are_checked() -> None:
         ({"flow": "g"}, "write groups.NAME.users[0].flows[0]"),
         ({"flow": "groups.h.users[0].flows[0]"}, "there is no group “h”; there are g."),
         ({"flow": "groups.g.users[0].flows[7]"}, "never opened"),
+        ({"flow": "groups.g.users[9].flows[0]"}, "index 9 is out of range"),
+        ({"at": 9.0}, "the run lasts 8 s"),
         ({"flow": FLOW, "event": 10**6}, "numbered from 1"),
     ]
     for wrong, said in wrongs:
@@ -226,3 +228,5 @@ def test_command(cli: Cli, tmp_path: Path) -> None:
     found = json.loads(cli("explain", str(CALL), "--flow", flow, "--at", f"{at}s", "--json").out)
     assert Event(**found["event"]).time_s == at
     assert cli("explain", str(CALL), "--at", "noon").code == 2
+    refused = cli("explain", str(CALL), "--out", "why.txt")
+    assert (refused.code, refused.out) == (2, "")

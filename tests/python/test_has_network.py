@@ -98,7 +98,7 @@ def test_the_reconstructed_setup_has_data_overtake_where_the_falls_ask_for_it() 
 
 
 def _lone(playing: str, method: str, control: str = net.CUBIC, **more: Any) -> Run:
-    # what is worked out by hand has no memory of reordering
+    # values computed directly have no memory of reordering
     o = replace(USUAL, playing=playing, cache="cold")
     made = net.home(o, net.WL, control, method, **(CALM | more))
     return Run(0, {"scenario": net.WL, "control": control, "method": method}, 1, run(made, seed=1))

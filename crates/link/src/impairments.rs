@@ -99,7 +99,8 @@ pub struct Jitter {
 const FARTHEST: f64 = 4.0;
 
 impl Jitter {
-    /// How long a packet that was accepted at `now` and is on the wire until `ended` takes to the far end. In order, it waits
+    /// How long a packet that was accepted at `now` and is on the wire until `ended` takes to the far end. In
+    /// order, it waits
     /// there for the one before.
     pub fn delay(&mut self, now: Time, ended: Time) -> Duration {
         let inside = now >= self.from && now < self.until;

@@ -382,7 +382,8 @@ mod tests {
         assert_eq!(sent.iter().map(|(_, s)| (s.seq, s.payload)).collect::<Vec<_>>(), [(10_000, 1000)]);
     }
 
-    /// RFC 8985 section 7.2: the probe of data into a window that opens waits for 2 SRTT + 2 ms (or the whole timeout), not
+    /// RFC 8985 section 7.2: the probe of data into a window that opens waits for 2 SRTT + 2 ms (or the whole
+    /// timeout), not
     /// for the timer of the closed window.
     #[test]
     fn a_window_that_opens_sets_the_probe_of_new_data() {

@@ -156,7 +156,7 @@ def setup_panel(name: str) -> Spec:
 
 
 def setup_caption(o: Options) -> str:
-    """The reconstructed set-up says first what it is."""
+    """The report of the reconstructed set-up begins with its heading."""
     chosen = "chosen after seeing the tables; not evidence for the paper's claims, but for what its test bed was"
     head = f"{chosen[0].upper()}{chosen[1:]}. " if o.setup == "reconstructed" else ""
     return (

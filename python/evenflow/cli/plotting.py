@@ -177,6 +177,7 @@ def _several(
 
     if not (choice.metric or choice.series or choice.panels):
         problems.append("name what to draw of several files: --metric, --series or --panels.")
+    problems += [f"{target} is given twice." for target in dict.fromkeys(targets) if targets.count(target) > 1]
     ready: list[Any] = []
     for target in targets:
         if _is_finished(target):

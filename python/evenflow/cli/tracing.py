@@ -133,8 +133,11 @@ def explain(
     """
     from ..run.files import refuse_input
     from ..show import explain as explaining
-    from .plotting import write
+    from .plotting import _raise, _suffix, write
 
+    problems: list[str] = []
+    _suffix(out, problems)
+    _raise(problems)
     if out is not None:
         refuse_input(out, [file])
     scenario, _ = load(file, settings)

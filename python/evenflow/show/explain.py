@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import EvenflowError, UsageError, nearest
+from ..errors import EvenflowError, ScenarioError, UsageError, nearest
 from ..run.recording import watched_for
 from ..scenario import paths
 from . import following
@@ -167,6 +167,8 @@ def explain(
         raise UsageError(f"{' and '.join(given)}: choose the event by one of them.")
     if event is not None and flow is None:
         raise UsageError("event counts the events of a flow; name the flow too.")
+    if at is not None and not 0 <= at <= scenario.core.duration_s:
+        raise UsageError(f"at {at:g} s: the run lasts {scenario.core.duration_s:g} s.")
     time: float | None = None
     if flow is None:
         flow, time = _owner(scenario, seed, drop, mark, at)
@@ -218,7 +220,13 @@ class _Flow:
             raise UsageError(f"flow “{path}”: there is no group “{group}”; {hint}")
         self.scenario, self.seed, self.path, self.user = scenario, seed, path, parts[1]
         self.step = max(1e-3, scenario.core.duration_s / SAMPLES)
-        self.record = self._run(scenario, [], [])
+        try:
+            self.record = self._run(scenario, [], [])
+        except ScenarioError as error:
+            said = [text for at, text in error.errors if at.startswith("record.trace")]
+            if not said:
+                raise
+            raise UsageError(f"flow “{path}”: {said[0]}.") from None
         number = next((n for n, known in _paths_of_flows(self.record).items() if known == path), None)
         if number is None:
             raise UsageError(f"flow “{path}”: it never opened in this run.")

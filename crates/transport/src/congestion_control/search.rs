@@ -119,7 +119,8 @@ mod tests {
         }
     }
 
-    /// Sends an ACK at each end of a bin of 35 ms. The rate doubles each round trip for `growing` bins. Returns the bin in which slow start ends.
+    /// Sends an ACK at each end of a bin of 35 ms. The rate doubles each round trip for `growing` bins.
+    /// Returns the bin in which slow start ends.
     fn ends(growing: u32, rtt: impl Fn(u64) -> Duration) -> Option<u64> {
         let mut search = Search::default();
         assert!(!search.leaves(&ack(100, 0, 10_000, RTT)));

@@ -1,6 +1,7 @@
 //! Tables of segments of 100 bytes: time in ms, what arrives, the ACK that leaves (`-`: none), when a held-back one is due.
 //!
-//! `3..4` is one segment of 200 bytes, `3 ce` is segment 3 with a congestion mark, `3 cwr` one that says that the window was reduced, `3 stamp 7` one with a
+//! `3..4` is one segment of 200 bytes, `3 ce` is segment 3 with a congestion mark, `3 cwr` one that says that
+//! the window was reduced, `3 stamp 7` one with a
 //! timestamp other than its time of arrival; `syn 7` asks for what those three flags say and is answered `synack 2`. An ACK
 //! is shown with its report, `ack 3 sack 5..7 9` (segments 5 to 7, then 9), and with `ece` or the counter, `ace 6`.
 
@@ -281,7 +282,8 @@ fn duplicates_are_reported_first() {
     );
 }
 
-/// RFC 2883 section 4.3: of a segment that is new in part, the first part that came before is reported: examples 4, 5 and 6,
+/// RFC 2883 section 4.3: of a segment that is new in part, the first part that came before is reported:
+/// examples 4, 5 and 6,
 /// and the same without a hole, where the ACK may be delayed.
 #[test]
 fn the_duplicate_part_of_a_segment_is_reported() {

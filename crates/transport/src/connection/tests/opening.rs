@@ -176,7 +176,8 @@ fn no_handshake() {
     );
 }
 
-/// Linux since 6.5: the first five timeouts of a SYN last a second (`tcp_syn_linear_timeouts` is 4); they add to the tries.
+/// Linux since 6.5: the first five timeouts of a SYN last a second (`tcp_syn_linear_timeouts` is 4); they add
+/// to the tries.
 #[test]
 fn linux_repeats_four_syns_without_back_off() {
     dialogue(
@@ -220,7 +221,8 @@ fn syn_sent_checks_what_is_acknowledged() {
     );
 }
 
-/// RFC 9293 sections 3.10.7.2 and 3.10.7.4: a segment without ACK is dropped. Where windows are announced, all data has it.
+/// RFC 9293 sections 3.10.7.2 and 3.10.7.4: a segment without ACK is dropped. Where windows are announced,
+/// all data has it.
 #[test]
 fn data_without_ack_is_dropped() {
     let mut wire = Wire::telling(&Profile { max_window: 1000, ..hundred() });

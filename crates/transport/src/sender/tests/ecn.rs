@@ -186,7 +186,8 @@ fn the_counter_of_an_ack_that_delivers_nothing_is_ignored() {
     );
 }
 
-/// Table 2: a classic server (001), none (000), and one that reflects the flags (111). Section 3.1.3: 101 is reserved and shows an
+/// Table 2: a classic server (001), none (000), and one that reflects the flags (111). Section 3.1.3: 101 is
+/// reserved and shows an
 /// accurate server.
 #[test]
 fn the_handshake_falls_back() {

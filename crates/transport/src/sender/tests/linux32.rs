@@ -128,8 +128,10 @@ fn disorder_moderates_the_window() {
     );
 }
 
-/// The end of a chunk: 6 to 9 are out, 7 to 9 are reported, and nothing can be sent, so 6 is retransmitted. PRR: max(3, 3) + 1 beyond an empty pipe. Its original
-/// arrives: the reduction is undone, max(20, 2 * 20). `tcp_try_to_open` then limits the window in every state but CWR: none in
+/// The end of a chunk: 6 to 9 are out, 7 to 9 are reported, and nothing can be sent, so 6 is retransmitted.
+/// PRR: max(3, 3) + 1 beyond an empty pipe. Its original
+/// arrives: the reduction is undone, max(20, 2 * 20). `tcp_try_to_open` then limits the window in every state
+/// but CWR: none in
 /// flight and the five of the reordering.
 #[test]
 fn the_end_of_a_needless_recovery_moderates_the_window() {
@@ -146,7 +148,8 @@ fn the_end_of_a_needless_recovery_moderates_the_window() {
     }
 }
 
-/// `tcp_ack` looks for trouble only while something is outstanding, and a segment with data or a new window is no duplicate.
+/// `tcp_ack` looks for trouble only while something is outstanding, and a segment with data or a new window
+/// is no duplicate.
 /// A pure duplicate is one: the window is what is in flight and three, though nothing is wrong.
 #[test]
 fn only_a_duplicate_with_data_outstanding_moderates_an_open_window() {
@@ -207,7 +210,8 @@ fn a_needless_timeout_is_seen_by_f_rto() {
     );
 }
 
-/// All originals arrive at once: F-RTO can tell nothing, the timestamps do. max(2, 2 * 5), limited to none in flight and three.
+/// All originals arrive at once: F-RTO can tell nothing, the timestamps do. max(2, 2 * 5), limited to none in
+/// flight and three.
 #[test]
 fn a_needless_timeout_is_undone_by_timestamps() {
     let mut b = Bench::new(old(), None);
@@ -328,7 +332,8 @@ fn timers_keep_to_the_tick() {
     assert_eq!(slots.due(ms(5), Duration::from_millis(316)), ms(352));
 }
 
-/// The other way to undo gives back the window of before, here 10 where 2 * 5 is as much; 11 / 2 tells them apart. Nothing
+/// The other way to undo gives back the window of before, here 10 where 2 * 5 is as much; 11 / 2 tells them
+/// apart. Nothing
 /// limits the window afterwards.
 #[test]
 fn undo_gives_back_twice_the_threshold_or_the_window() {

@@ -1,7 +1,8 @@
 //! Packet tables: time in ms, what comes in, what goes out, and the state after it, computed independently.
 //!
 //! Inputs: `open`, `syn` (SYN,ACK; `syn 2` with those three flags as a number), `ack 5` (everything before segment 5),
-//! `ack 5+700` (700 bytes more), `request 5` (an ACK on a segment with data), `dup 3` (three duplicates), `timer`, `offer 3`
+//! `ack 5+700` (700 bytes more), `request 5` (an ACK on a segment with data), `dup 3` (three duplicates),
+//! `timer`, `offer 3`
 //! (the application has three segments more).
 //! An ACK may go on with `sack 7..9 12` (blocks, the newest first: segments 7 to 9, segment 12), `ece`, `ace 6` (the
 //! counter), `echo 40` (the timestamp that it echoes; else that of 50 ms ago).
