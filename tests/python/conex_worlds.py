@@ -227,7 +227,7 @@ def wrong(figure: str, labels: Labels) -> Facts:
             return facts
         harshness, depth = str(labels["harshness"]), float(labels.get("depth", 45.0))
         u = 15.0 if r == 1 else 41 - r / 9
-        u *= _factor(harshness, net.HARSHNESSES, (1.0, 1.2, 1.5))
+        u *= _factor(harshness, net.HARSHNESSES, (1.0, 1.05, 1.1))
         if harshness == net.STRICT and r == 180:
             u = 5.0
         if figure != "fig08":
@@ -304,7 +304,7 @@ def short_flows(true: bool, labels: Labels, noise: float) -> dict[str, Any]:
                 "started": completed * 1.01,
                 "completed": completed,
                 "completion_s_mean": took[name] * (1 + noise),
-                "completion_s_p99": p99 * (1 + noise),
+                "completion_s_max": p99 * (1 + noise),
                 "in_progress_mean": 10.0,
             },
             "conex": exposed(0.1 * a_flow * completed, 0.9 * a_flow * completed),
@@ -324,6 +324,7 @@ def video(true: bool, labels: Labels, noise: float) -> tuple[dict[str, Any], dic
     ledbat = labels.get("control") == net.LEDBAT or "target_ms" in labels
     free = ledbat or labels["policing"] == net.NONE
     r = 999.0 if free else float(labels["r"])
+    ledbat_policed = ledbat and labels.get("policing") == net.ON
     users = net.VIDEO_LIGHT_USERS
     if true:
         # heavy user's Mbit/s in [0, 100], (100, 200], (200, 500], (500, 600]
@@ -350,7 +351,7 @@ def video(true: bool, labels: Labels, noise: float) -> tuple[dict[str, Any], dic
     groups = {
         net.HEAVY: {
             "users": 10,
-            "goodput_bps": 1e6,
+            "goodput_bps": 1e6 * (2 if ledbat == true else 1) * (1 if true or not ledbat_policed else 0.5),
             "conex": exposed(reports * 6000, 0),
         },
         net.LIGHT: {"users": users, "goodput_bps": 1e6, "video": watched},
@@ -363,7 +364,9 @@ def video(true: bool, labels: Labels, noise: float) -> tuple[dict[str, Any], dic
         recorded[name] = series(times, (rate * uneven * 1e6 / 8).tolist())
     whole = 100.0 if true else 80.0
     recorded[ALL_BYTES] = series(times, [whole * 1e6 / 8] * times.size)
-    stages = {} if free else {net.POLICERS[net.HEAVY]: {"drops": {"congestion_policed": 5}, "passed_packets": 95}}
+    dropped = 0 if ledbat and true else 5
+    police = {"drops": {"congestion_policed": dropped}, "passed_packets": 95}
+    stages = {net.POLICERS[net.HEAVY]: police} if ledbat_policed or not free else {}
     return {"window_s": [0.0, 600.0], "groups": groups, "stages": stages, "links": {net.LINK: {}}}, recorded
 
 
@@ -434,7 +437,7 @@ def table(name: str, true: bool) -> Table:
             elif short == "x-empty":
                 document = short_flows(true, {"policing": net.NONE}, 0.0)
                 document["groups"][net.LIGHT]["transfers"]["completion_s_mean"] = 0.3012 if true else 0.4
-            elif short in ("fig21", "fig22", "x06") or short == "x-video":
+            elif short in ("fig21", "fig22", "x06", "x-incentive", "x-video"):
                 document, recorded = video(true, point.labels, 0.01 * z)
             elif short == "x-volume":
                 document, recorded = volumes(0.01 * z)

@@ -27,8 +27,8 @@ def judged(name: str, true: bool) -> Entry:
     return entry
 
 
-def test_there_are_97() -> None:
-    assert list(BY_ID) == [f"c{n:02d}" for n in range(1, 98)]
+def test_there_are_98() -> None:
+    assert list(BY_ID) == [f"c{n:02d}" for n in range(1, 99)]
 
 
 @pytest.mark.parametrize("name", BY_ID)

@@ -572,6 +572,22 @@ write(
     ),
 )
 
+INCENTIVE_R = 5.0
+write(
+    "x-incentive",
+    "What a heavy user gains by LEDBAT behind a policer",
+    grid(net.evening, control=(CUBIC, LEDBAT), policing=ON, r=INCENTIVE_R),
+    grid(net.evening, control=LEDBAT, policing=NONE),
+    text=f"{EVENING} {DT_STRICT} Heavy users with CUBIC and with LEDBAT behind policers of r = {INCENTIVE_R:g}, and "
+    "with LEDBAT without. Throughput of (a) a heavy user and (b) a light one.",
+    columns={"X_heavy_mbps": X[HEAVY], **VIDEO},
+    figure=figure(
+        *traces(lambda curve: over_r(partial(of_runs, curve))),
+        looks=Looks(("control", "r"), ("control", "r"), "{control}, {r}"),
+        width=5.2,
+    ),
+)
+
 # --- Beyond the paper -------------------------------------------------------------------------------------------------
 
 

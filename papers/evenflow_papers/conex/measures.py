@@ -176,7 +176,7 @@ def reports_a_flow(group: str, run: Run) -> float | None:
 Part = tuple[float, float]
 BEFORE, FIRST, SETTLED = (50.0, 100.0), (0.0, net.PERIODS_S[0]), (20.0, net.PERIODS_S[0])
 ASKING, WATCHING = (200.0, 300.0), (200.0, 400.0)
-SECOND, SECOND_SETTLED, THIRD = (200.0, net.PERIODS_S[1]), (220.0, net.PERIODS_S[1]), (net.PERIODS_S[1], 600.0)
+SECOND, SECOND_SETTLED, THIRD = net.PERIODS_S, (220.0, net.PERIODS_S[1]), (net.PERIODS_S[1], 600.0)
 """Parts of the run, s."""
 BIN_S = 5.0
 """Of throughputs over time."""
