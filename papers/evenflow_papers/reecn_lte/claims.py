@@ -53,7 +53,7 @@ CONDITIONS: Mapping[str, Mapping[str, Sequence[float | str]]] = {
     "x-gtp": {"lost": (0.0, 0.3)},
     "x-int": {"trips": (1, 2, 5, 10), "dropper": (0, 1)},
     "x-mix": {**N_BOTH, **SCHEMES},
-    "x-tcp11": {"tcp": ("reno", "newreno", "sack"), "red": ("uniform", "ns2")},
+    "x-tcp11": {"tcp": ("reno", "newreno", "sack"), "red": ("ns2", "uniform")},
 }
 """Hops, round trips, loss, congestion, short and long flows, 10 and 100 flows: required values of each label."""
 

@@ -81,9 +81,9 @@ def both(make: Callable[..., Any], x: str = "", longer: bool = True, **labels: A
 def choices(make: Callable[..., Any], *others: Mapping[str, Any], x: str = "", **labels: Any) -> list[Grid]:
     """Every TCP with every RED; at scale quick one of the two is always the default."""
     return [
-        grid(make, x, tcp=tcp, red=thin((red,), (red,) if tcp == "reno" or red == "uniform" else ()), **labels, **more)
+        grid(make, x, tcp=tcp, red=thin((red,), (red,) if tcp == "reno" or red == "ns2" else ()), **labels, **more)
         for tcp in ("reno", "newreno", "sack")
-        for red in ("uniform", "ns2")
+        for red in ("ns2", "uniform")
         for more in others or [{}]
     ]
 

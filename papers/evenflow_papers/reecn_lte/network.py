@@ -74,7 +74,7 @@ class Options(Choices):
     """One choice for each option of choices.toml."""
 
     flavour: str = "reno"
-    red: str = "uniform"
+    red: str = "ns2"
     duration: float = 300.0
     credit_at_queues: str = "marked"
     reinsertion: str = "split"
