@@ -521,9 +521,9 @@ def record(key: str) -> None:
 
 
 def record_experiments(key: str) -> None:
-    """Ship the runs of out/PAPER's experiments instead of those that ship, and the claims that look at these alone.
+    """Ship the runs of out/PAPER's experiments instead of those that ship, and the claims that use these alone.
 
-    A claim that looks at others too stands or falls with them: then the whole paper is run.
+    A claim that uses others too keeps its verdict if the shipped results are revalidated for this engine.
     """
     found = read_ledger(ROOT / "out" / key / LEDGER)
     place = ledger_of(key)
@@ -532,24 +532,22 @@ def record_experiments(key: str) -> None:
         sys.exit(f"out/{key}/{LEDGER} is not of scale paper; run: evenflow reproduce {key} EXPERIMENT --scale paper")
     names = {row["id"] for row in found["experiments"]}
     again = {row["id"]: row for row in found["claims"] if row["experiments"] and names.issuperset(row["experiments"])}
-    for claim in shipped["claims"]:
-        if claim["id"] not in again and (torn := names.intersection(claim["experiments"])):
-            sys.exit(
-                f"{claim['id']} looks at {', '.join(sorted(torn))} and at others; run the whole paper and: "
-                f"make ledger PAPER={key}"
-            )
+    torn = [row["id"] for row in shipped["claims"] if row["id"] not in again and names.intersection(row["experiments"])]
+    if torn and (found["engine"] != _core.ENGINE_ID or carry.right_to(shipped, [place.parent]) is None):
+        sys.exit(
+            f"{', '.join(torn)} use other experiments too; revalidate the results (make carry) or run: "
+            f"make ledger PAPER={key}"
+        )
     checks = json.loads(gzip.decompress((place.parent / COMPARISONS).read_bytes()))
-    for claim in shipped["claims"]:
-        if claim["id"] in again:
-            print(f"{claim['id']}: {claim['verdict']} before, {again[claim['id']]['verdict']} now")
-    shipped["claims"] = [
-        again[row["id"]] | {"engine": found["engine"]} if row["id"] in again else row | checks[row["id"]]
-        for row in shipped["claims"]
-    ]
-    shipped["claims"] = claims.worst_first(say_options(shipped["claims"], shipped.get("sensitivity", [])))
+    rows = {row["id"]: row | checks[row["id"]] for row in shipped["claims"]}
+    for name, row in again.items():
+        print(f"{name}: {rows[name]['verdict'] if name in rows else 'new'} before, {row['verdict']} now")
+        rows[name] = row | {"engine": found["engine"]}
+    shipped["claims"] = claims.worst_first(say_options([*rows.values()], shipped.get("sensitivity", [])))
     shipped["counts"] = claims.count(shipped["claims"]).to_json()
-    rows = {row["id"]: row | {"engine": found["engine"]} for row in found["experiments"]}
-    shipped["experiments"] = [rows.get(row["id"], row) for row in shipped["experiments"]]
+    order = {row["id"]: row for row in shipped["experiments"]}
+    order |= {row["id"]: row | {"engine": found["engine"]} for row in found["experiments"]}
+    shipped |= {"experiments": [*order.values()], "history": found["history"]}
     carry.replace_runs(place.parent / carry.RUNS, ROOT / "out" / key / carry.RUNS)
     ship(shipped, place.parent)
 

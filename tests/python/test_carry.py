@@ -195,7 +195,7 @@ def test_damaged_provenance_carries_nothing(tmp_path: Path) -> None:
         path.write_text(text)
         assert carry.read_carried(path) is None
     with pytest.raises(EvenflowError):
-        carry.carry([], None)  # type: ignore[arg-type]
+        carry.carry([], "", None)  # type: ignore[arg-type]
 
 
 def test_runs_of_one_experiment_replace_those_that_ship(tmp_path: Path) -> None:
@@ -222,3 +222,6 @@ def test_runs_of_one_experiment_replace_those_that_ship(tmp_path: Path) -> None:
         ("two", "{}", 1): ("bb", 3, "h4"),
         ("two", '{"n": 2}', 7): ("aa", 3, "h5"),
     }
+    ours.rename(tmp_path / carry.RUNS)
+    assert {kept.engine for kept in carry.runs_of("aa", tmp_path / "none", tmp_path)} == {"aa", "bb"}
+    assert carry.runs_of("cc", tmp_path, tmp_path) == []

@@ -65,6 +65,7 @@ def carry(
     with Store() as kept:
         found = work.carry(
             [(paper, runs) for paper, runs in wanted if runs],
+            maker,
             kept,
             sample=part,
             without=without or [],

@@ -234,11 +234,16 @@ def right_to(ledger: Mapping[str, Any], folders: Sequence[Path]) -> dict[str, An
 
 
 def runs_of(engine: str, folder: Path, shipped: Path) -> list[Kept]:
-    """A paper's runs by an engine (the first digits of its id are enough): those made here, else those that ship."""
+    """A paper's runs, local or else shipped, if this engine made some; without those of the current engine.
+
+    Experiments that were repeated later have runs of another engine.
+    """
+    from .. import _core
+
     for path in (folder / RUNS, shipped / RUNS):
-        found = [kept for kept in read_runs(path) if kept.engine.startswith(engine)]
-        if found:
-            return found
+        found = read_runs(path)
+        if any(kept.engine == engine for kept in found):
+            return [kept for kept in found if engine == _core.ENGINE_ID or kept.engine != _core.ENGINE_ID]
     return []
 
 
@@ -260,6 +265,7 @@ def provenance(tables: Iterable[Table], store: Store) -> list[dict[str, Any]]:
 
 def carry(
     papers: Sequence[tuple[Paper, Sequence[Kept]]],
+    engine: str,
     store: Store,
     *,
     sample: float = SAMPLE,
@@ -271,23 +277,22 @@ def carry(
     """Repeat a sample of these papers' runs; if every hash is equal, all runs count for this engine.
 
     Args:
-        papers: each with its runs, all made by one engine other than this one.
+        papers: each with its runs.
+        engine: the engine that made them, except experiments that were repeated later.
         store: its runs of those papers count for this engine from now on.
         sample: share of each stratum's runs that is repeated, above 0 and at most 1.
         without: ids of experiments whose runs this engine makes otherwise by intent: they are made again, not carried.
 
     Raises:
-        UsageError: nothing to carry, or runs of several engines.
+        UsageError: nothing to carry.
         Interrupted: Ctrl-C; nothing was carried.
     """
     from .. import _core
 
-    engines = {kept.engine for _, runs in papers for kept in runs}
     if not 0 < sample <= 1:
         raise UsageError(f"a sample of {sample:g}: write a share above 0 and up to 100 %.")
-    if len(engines) != 1:
-        raise UsageError("nothing to carry." if not engines else f"runs of {len(engines)} engines: name one.")
-    engine = engines.pop()
+    if not any(runs for _, runs in papers):
+        raise UsageError("nothing to carry.")
     if engine == _core.ENGINE_ID:
         raise UsageError(f"{engine} is this engine: its runs need not be carried.")
     if any(kept.version < 1 for _, runs in papers for kept in runs):
@@ -321,7 +326,7 @@ def carry(
     )
     if different:
         return found
-    aliases = _aliases(planned, store, engine)
+    aliases = [alias for made in {run.kept.engine for run in planned} for alias in _aliases(planned, store, made)]
     store.carry(aliases, found.to_json())
     return Carried(**{**vars(found), "in_store": len(aliases)})
 
