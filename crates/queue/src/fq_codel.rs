@@ -5,13 +5,11 @@
 //! stream: another seed gives other collisions. Not modelled: other classifiers (section 4.1.1), and Linux's
 //! increase of CoDel's count after such a drop.
 
-use std::collections::VecDeque;
-
-use evenflow_base::random::salted;
 use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
-use evenflow_base::{Heap, Packet, Reason, Stream, Time, Verdict};
+use evenflow_base::{Packet, Stream, Time, Verdict};
 
 use crate::codel::{self, MARKING};
+use crate::flow_queues::{Flow, FlowQueues};
 use crate::held::{
     COLLISIONS, Dropped, FlowTable, HashStats, Kind, PUSHED_OUT, Queued, Schedule, Sent, Served,
 };
@@ -63,137 +61,54 @@ pub fn batch(packets: usize, most: usize) -> usize {
     (packets / 2).clamp(1, most)
 }
 
-/// Where a queue stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum List {
-    /// It is not active.
-    #[default]
-    None,
-    New,
-    Old,
-}
-
-/// A queue.
-#[derive(Clone, Debug, Default)]
-struct Flow {
-    packets: VecDeque<Queued>,
-    bytes: u64,
-    /// Credits, bytes.
-    deficit: i64,
-    list: List,
-    codel: codel::State,
-    /// Key of the last packet.
-    key: usize,
-}
-
-impl Flow {
-    /// The next packet that CoDel accepts. CoDel's check for a small backlog uses the `total` of all queues
-    /// (RFC 8289 section 4.4).
-    fn next(
-        &mut self,
-        p: &codel::Params,
-        now: Time,
-        total: &mut u64,
-        dropped: &mut Vec<Dropped>,
-    ) -> Option<Sent> {
-        while let Some(mut item) = self.packets.pop_front() {
-            self.bytes -= u64::from(item.packet.size);
-            *total -= u64::from(item.packet.size);
-            match self.codel.head(p, &mut item.packet, item.at, now, *total) {
-                Verdict::Accept => return Some((item, None)),
-                Verdict::Mark(reason) => return Some((item, Some(reason))),
-                Verdict::Drop(reason) => dropped.push((item, reason)),
-            }
+/// The next packet of a queue that CoDel accepts. CoDel's check for a small backlog uses the `total` of all queues (RFC 8289
+/// section 4.4).
+#[inline]
+fn next(
+    flow: &mut Flow<codel::State>,
+    p: &codel::Params,
+    now: Time,
+    total: &mut u64,
+    dropped: &mut Vec<Dropped>,
+) -> Option<Sent> {
+    while let Some(mut item) = flow.pop(total) {
+        match flow.aqm.head(p, &mut item.packet, item.at, now, *total) {
+            Verdict::Accept => return Some((item, None)),
+            Verdict::Mark(reason) => return Some((item, Some(reason))),
+            Verdict::Drop(reason) => dropped.push((item, reason)),
         }
-        self.codel.emptied();
-        None
     }
+    flow.aqm.emptied();
+    None
 }
 
 /// The queues.
 #[derive(Clone, Debug)]
 pub struct FqCodel {
     params: Params,
-    flows: Vec<Flow>,
-    new: VecDeque<u32>,
-    old: VecDeque<u32>,
-    /// Bytes of all queues.
-    bytes: u64,
-    salt: u64,
-    /// Counters.
-    pub(crate) stats: HashStats,
+    queues: FlowQueues<codel::State>,
 }
 
 impl FqCodel {
     /// Empty ones; the hash's salt is the first number of `stream`.
-    pub fn new(params: Params, mut stream: Stream) -> FqCodel {
-        FqCodel {
-            params,
-            flows: vec![Flow::default(); params.flows],
-            new: VecDeque::with_capacity(params.flows),
-            old: VecDeque::with_capacity(params.flows),
-            bytes: 0,
-            salt: stream.bits(),
-            stats: HashStats::default(),
-        }
-    }
-
-    /// The queue with the most bytes, counting a newcomer's; of equals the first.
-    fn fattest(&self, queue: usize, size: u16) -> usize {
-        let bytes = |n: usize| self.flows[n].bytes + if n == queue { u64::from(size) } else { 0 };
-        (0..self.flows.len()).rev().max_by_key(|&n| bytes(n)).unwrap_or(queue)
+    pub fn new(params: Params, stream: Stream) -> FqCodel {
+        let queues = FlowQueues::new(params.flows, params.quantum, codel::State::default(), stream);
+        FqCodel { params, queues }
     }
 }
 
 impl Schedule for FqCodel {
     fn place(&mut self, key: usize, _packet: &Packet, _flows: &dyn FlowTable, _now: Time) -> usize {
-        let queue = (salted(key as u64, self.salt) % self.params.flows as u64) as usize;
-        let flow = &mut self.flows[queue];
-        self.stats.collisions += u64::from(!flow.packets.is_empty() && flow.key != key);
-        flow.key = key;
-        queue
+        self.queues.place(key)
     }
 
-    /// RFC 8290 section 4.1.
     fn enqueue(&mut self, queue: usize, item: Queued) {
-        let flow = &mut self.flows[queue];
-        if flow.list == List::None {
-            flow.list = List::New;
-            flow.deficit = self.params.quantum;
-            self.stats.new_flows += 1;
-            self.new.push_back(queue as u32);
-        }
-        flow.bytes += u64::from(item.packet.size);
-        self.bytes += u64::from(item.packet.size);
-        flow.packets.push_back(item);
+        self.queues.push(queue, item);
     }
 
-    /// RFC 8290 section 4.2.
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Sent> {
-        loop {
-            let list = if self.new.is_empty() { &mut self.old } else { &mut self.new };
-            let queue = *list.front()?;
-            let flow = &mut self.flows[queue as usize];
-            if flow.deficit <= 0 {
-                list.pop_front();
-                flow.deficit += self.params.quantum;
-                flow.list = List::Old;
-                self.old.push_back(queue);
-                continue;
-            }
-            if let Some(next) = flow.next(&self.params.codel, now, &mut self.bytes, dropped) {
-                flow.deficit -= i64::from(next.0.packet.size);
-                return Some(next);
-            }
-            list.pop_front();
-            if flow.list == List::New {
-                // Through the old ones once, so that it cannot starve them by coming back as a new one.
-                flow.list = List::Old;
-                self.old.push_back(queue);
-            } else {
-                flow.list = List::None;
-            }
-        }
+        let codel = &self.params.codel;
+        self.queues.pop(|flow, total| next(flow, codel, now, total, dropped))
     }
 
     fn sees_all(&self) -> bool {
@@ -206,43 +121,32 @@ impl Schedule for FqCodel {
 
     /// Not if the newcomer is the fattest queue by itself.
     fn can_push_out(&self, queue: usize, size: u16) -> bool {
-        !self.flows[self.fattest(queue, size)].packets.is_empty()
+        !self.queues.flows[self.queues.fattest(queue, size)].packets.is_empty()
     }
 
     /// Removes packets from the head of the fattest queue, the newcomer counted (RFC 8290 section 4.1).
     fn push_out(&mut self, queue: usize, size: u16, dropped: &mut Vec<Dropped>) -> bool {
-        let fattest = self.fattest(queue, size);
-        let flow = &mut self.flows[fattest];
-        let leave = batch(flow.packets.len() + usize::from(fattest == queue), self.params.drop_batch);
+        let fattest = self.queues.fattest(queue, size);
+        let packets = self.queues.flows[fattest].packets.len() + usize::from(fattest == queue);
         let before = dropped.len();
-        for item in flow.packets.drain(..leave.min(flow.packets.len())) {
-            flow.bytes -= u64::from(item.packet.size);
-            self.bytes -= u64::from(item.packet.size);
-            dropped.push((item, Reason::PushedOut));
-        }
-        self.stats.pushed_out += (dropped.len() - before) as u64;
+        self.queues.drop_head(fattest, batch(packets, self.params.drop_batch), dropped);
         dropped.len() > before
     }
 
     fn observe(&self, _node: Option<usize>, name: &str, _now: Time) -> Option<f64> {
-        match name {
-            "active_queues" => Some((self.new.len() + self.old.len()) as f64),
-            "new_queues" => Some(self.new.len() as f64),
-            _ => self.stats.named(name).map(|count| count as f64),
-        }
+        self.queues.observe(name)
     }
 
     fn heap_bytes(&self) -> u64 {
-        let packets = self.flows.iter().map(|flow| flow.packets.heap_bytes()).sum::<u64>();
-        packets + self.flows.heap_bytes() + self.new.heap_bytes() + self.old.heap_bytes()
+        self.queues.heap_bytes()
     }
 
     fn for_each(&self, show: &mut dyn FnMut(&Queued)) {
-        self.flows.iter().flat_map(|flow| &flow.packets).for_each(show);
+        self.queues.for_each(show);
     }
 
     fn hash_stats(&self) -> Option<&HashStats> {
-        Some(&self.stats)
+        Some(&self.queues.stats)
     }
 }
 
@@ -327,7 +231,8 @@ interval = "100 ms""#,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenflow_base::{Duration, Packet};
+    use crate::flow_queues::List;
+    use evenflow_base::{Duration, Packet, Reason};
 
     fn params() -> Params {
         Params {
@@ -384,14 +289,14 @@ mod tests {
         q.enqueue(1, item(10, 400));
         q.enqueue(1, item(11, 400));
         assert_eq!(drain(&mut q, 1), [0]);
-        assert_eq!(q.flows[0].deficit, 0); // used up, to the byte
+        assert_eq!(q.queues.flows[0].deficit, 0); // used up, to the byte
         // 0 becomes old with 1514; 1 is new: both its packets; empty, it goes behind 0.
         assert_eq!(drain(&mut q, 2), [10, 11]);
-        assert_eq!(q.flows[1].deficit, 714);
+        assert_eq!(q.queues.flows[1].deficit, 714);
         assert_eq!(drain(&mut q, 1), [1]);
-        assert_eq!((q.flows[0].deficit, q.flows[0].list, q.flows[1].list), (514, List::Old, List::Old));
+        assert_eq!((q.queues.flows[0].deficit, q.queues.flows[0].list, q.queues.flows[1].list), (514, List::Old, List::Old));
         assert_eq!(drain(&mut q, 2), [2]);
-        assert_eq!((q.flows[0].list, q.flows[1].list), (List::None, List::None));
+        assert_eq!((q.queues.flows[0].list, q.queues.flows[1].list), (List::None, List::None));
     }
 
     #[test]
@@ -412,11 +317,11 @@ mod tests {
         assert_eq!(seen(&q), [2.0, 1.0, 2.0]);
         // Empty, but found so only at the next look: it then goes behind 0, with 1454 credits left.
         assert_eq!(drain(&mut q, 1), [2]);
-        assert_eq!(q.flows[1].list, List::Old);
+        assert_eq!(q.queues.flows[1].list, List::Old);
         q.enqueue(1, item(11, 60));
-        assert!(q.new.is_empty());
+        assert!(q.queues.new.is_empty());
         assert_eq!(seen(&q), [2.0, 0.0, 2.0]);
-        assert_eq!(q.flows[1].deficit, 1454);
+        assert_eq!(q.queues.flows[1].deficit, 1454);
     }
 
     #[test]
@@ -447,7 +352,7 @@ mod tests {
         assert!(!q.can_push_out(3, 201), "the newcomer would be the fattest by itself");
         let left: Vec<_> = push_out(&mut q, 3, 200); // a tie: the first
         assert_eq!(left, ids(&[5]));
-        assert_eq!(q.flows[0].bytes, 100);
+        assert_eq!(q.queues.flows[0].bytes, 100);
         assert_eq!(q.observe(None, "pushed_out", Time(0)), Some(7.0));
     }
 
@@ -509,7 +414,7 @@ mod tests {
             // queue waits behind the second.
             let sent =
                 [10, 120].map(|at| q.dequeue(Time(at * ms), &mut dropped).map(|(item, _)| item.packet.seq));
-            (sent, dropped.iter().map(|(item, _)| item.packet.seq).collect::<Vec<_>>(), q.bytes)
+            (sent, dropped.iter().map(|(item, _)| item.packet.seq).collect::<Vec<_>>(), q.queues.bytes)
         };
         assert_eq!(run(0), ([Some(0), Some(1)], vec![], 0));
         // Behind the second wait 1500 bytes in all: no more than an MTU.

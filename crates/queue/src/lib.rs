@@ -23,6 +23,7 @@ pub mod droptail;
 pub mod drr;
 pub mod dualpi2;
 pub mod fifo;
+mod flow_queues;
 pub mod fq_codel;
 pub mod held;
 pub mod htb;
