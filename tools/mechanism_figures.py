@@ -53,9 +53,11 @@ class Plan:
 
 OBSERVED = {
     "activity-aqm": "threshold",
+    "cobalt": "sojourn",
     "codel": "sojourn",
     "csfq": "alpha",
     "fq-codel": "active_queues",
+    "fq-pie": "probability",
     "load-based": "probability",
     "pie": "probability",
     "red": "probability",

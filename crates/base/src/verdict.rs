@@ -88,6 +88,8 @@ reasons! {
     Native = "native",
     /// DualPI2: the L queue, dropped in overload.
     Overload = "overload",
+    /// COBALT: picked with BLUE's probability.
+    Blue = "blue",
 }
 
 /// A verdict on a packet.

@@ -211,7 +211,8 @@ impl Inner {
                 Object::Stage(by_hand) => by_hand.stage.observe(name, now),
                 Object::Control(stepper) => stepper.control().observe(name),
                 Object::Application(app) => app.observe(name, now),
-                Object::Scheduler(..) | Object::Adaptation(_) => None,
+                Object::Scheduler(qdisc, _) => qdisc.observe(None, name, now),
+                Object::Adaptation(_) => None,
             };
             if let Some(value) = value {
                 out.insert((*name).to_string(), json!(value));
@@ -245,7 +246,7 @@ impl Inner {
         }
         self.strike(now);
         match (&mut self.object, method) {
-            (Object::Stage(_), "observe") => self.observe(&mut out, now),
+            (Object::Stage(_) | Object::Scheduler(..), "observe") => self.observe(&mut out, now),
             (Object::Stage(by_hand), method) => {
                 out = by_hand.call(method, args, packet, now, &self.classes)?.ok_or_else(|| {
                     bad(format!(

@@ -11,11 +11,21 @@
 //! Settings (sections 4.2, 4.3): an interval as long as most round trips, a target of 5 to 10 % of it.
 
 use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
-use evenflow_base::{Duration, Packet, Reason, Stream, Time, Verdict};
+use evenflow_base::{Duration, Ecn, Packet, Reason, Stream, Time, Verdict};
 
 use crate::action::mark;
 use crate::droptail::admit_if_room;
 use crate::rule::{LinkFacts, Occupancy, Rule};
+
+words! {
+    /// Which packets `ce_threshold` marks.
+    pub enum Selector {
+        /// All that are ECN-capable.
+        Capable = "ecn-capable",
+        /// Those with ECT(1).
+        Scalable = "ect1",
+    }
+}
 
 params! {
     /// Its parameters.
@@ -33,6 +43,9 @@ params! {
         /// Mark every ECN-capable packet with a longer queueing delay, also with `ecn = false`.
         ce_threshold: Option<Duration> = Duration, Absent("off"), Range::NOT_NEGATIVE
             => source: "RFC 8290 section 5.2.7";
+        /// Which packets `ce_threshold` marks.
+        ce_threshold_selector: Option<Selector> = Selector::TYPE, Absent("ecn-capable")
+            => source: "Linux, tc-fq_codel (ce_threshold_selector)";
     }
 }
 
@@ -44,6 +57,7 @@ impl Params {
         max_packet: 1500,
         ecn: true,
         ce_threshold: None,
+        ce_threshold_selector: None,
     };
 
     /// Whether some packets are marked.
@@ -138,7 +152,12 @@ impl State {
             }
         };
         match p.ce_threshold {
-            Some(threshold) if verdict == Verdict::Accept && self.sojourn > threshold && mark(packet) => {
+            Some(threshold)
+                if verdict == Verdict::Accept
+                    && self.sojourn > threshold
+                    && (p.ce_threshold_selector != Some(Selector::Scalable) || packet.ecn() == Ecn::Capable1)
+                    && mark(packet) =>
+            {
                 Verdict::Mark(Reason::CeThreshold)
             }
             _ => verdict,

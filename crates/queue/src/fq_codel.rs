@@ -242,6 +242,7 @@ mod tests {
                 max_packet: 1500,
                 ecn: true,
                 ce_threshold: None,
+                ce_threshold_selector: None,
             },
             flows: 4,
             quantum: 1514,

@@ -177,6 +177,16 @@ impl Pie {
         }
     }
 
+    /// Whether updates of an empty queue change nothing but the burst allowance, which the next arrival resets.
+    pub(crate) fn rests(&self) -> bool {
+        self.probability == 0.0 && self.delay == 0.0 && self.old == 0.0
+    }
+
+    /// A packet found no space.
+    pub(crate) fn refused(&mut self) {
+        self.added_up = 0.0;
+    }
+
     /// `drop_early`: sections 4.1 and 5.4.
     fn drops_early(&mut self, seen: &Occupancy, draws: &mut Stream) -> bool {
         let p = &self.params;
@@ -213,7 +223,7 @@ impl Rule for Pie {
             self.burst = self.params.max_burst;
         }
         if seen.full {
-            self.added_up = 0.0;
+            self.refused();
             return Verdict::Drop(Reason::Limit);
         }
         if self.burst > Duration::ZERO || !self.drops_early(seen, draws) {

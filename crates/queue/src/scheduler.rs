@@ -8,9 +8,11 @@ use evenflow_base::schema::{Mechanism, Problem, Value, Values};
 use evenflow_base::{Packet, Reason, Share, Time, Verdict};
 
 use crate::drr::Drr;
+use crate::cobalt::Cobalt;
 use crate::dualpi2::DualPi2;
 use crate::fifo::Fifo;
 use crate::fq_codel::FqCodel;
+use crate::fq_pie::FqPie;
 use crate::held::{Dropped, FlowTable, HashStats, Kind, Nested, NodeCounts, Queued, Schedule, Sent, Served};
 use crate::htb::{Htb, LeafParams};
 use crate::medf::Medf;
@@ -255,9 +257,13 @@ schedulers! {
         Tbf(Tbf) in tbf,
     }
     disciplines {
+        /// See [`crate::cobalt`].
+        Cobalt(Cobalt),
         /// See [`crate::dualpi2`].
         DualPi2(DualPi2),
         /// See [`crate::fq_codel`].
         FqCodel(FqCodel),
+        /// See [`crate::fq_pie`].
+        FqPie(FqPie),
     }
 }

@@ -136,6 +136,7 @@ fn scheduler(vector: &Table) -> Scheduler {
         max_packet: 1500,
         ecn: false,
         ce_threshold: None,
+        ce_threshold_selector: None,
     };
     let params = fq_codel::Params {
         codel,

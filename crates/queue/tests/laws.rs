@@ -272,6 +272,7 @@ fn flow_queues(quantum: i64, target_ms: u64) -> Scheduler {
         max_packet: 1500,
         ecn: false,
         ce_threshold: None,
+        ce_threshold_selector: None,
     };
     let params = fq_codel::Params { codel, flows: QUEUES, quantum, drop_batch: 64, memory_limit: None };
     Scheduler::FqCodel(Box::new(FqCodel::new(params, Stream::new(1, "hash"))))

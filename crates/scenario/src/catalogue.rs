@@ -126,8 +126,7 @@ pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
     match room {
         Room::Queue => &[
             ("cake", "fq-codel as a leaf of the scheduler htb"),
-            ("fq-pie", "fq-codel, or pie"),
-            ("blue", "pie"),
+            ("blue", "cobalt, or pie"),
             ("l4s", "dualpi2, and congestion_control \"prague\""),
         ],
         Room::Scheduler => &[("wfq", "drr"), ("cake", "htb with leaves of fq-codel")],

@@ -302,7 +302,7 @@ section! {
         kind: Kind(Room::Queue), Absent("droptail, with a limit or a scheduler only");
         /// Maximum backlog in packets, bytes, or time at line rate. All classes share it.
         limit: Stepped(Type::QueueLength),
-            Absent("unlimited; 10240 packets with fq-codel, 10000 with dualpi2, 127 with sfq"), Range::POSITIVE;
+            Absent("unlimited; 10240 packets with fq-codel, fq-pie and cobalt, 10000 with dualpi2, 127 with sfq"), Range::POSITIVE;
         /// The scheduler, which selects the next packet.
         scheduler: Table(&SCHEDULER, Some(Room::Scheduler)), Absent("fifo");
         /// Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its

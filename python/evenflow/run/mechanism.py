@@ -74,6 +74,7 @@ METHODS: dict[str, dict[str, dict[str, str]]] = {
     "scheduler": {
         "enqueue": {**_PACKET, **_ECN, "queue": "a number instead of the class, for schedulers that hash"},
         "dequeue": {"now_s": "time in s; 0"},
+        "observe": {"now_s": "time in s; 0"},
     },
     "stage": {
         "forward": _CROSSING,

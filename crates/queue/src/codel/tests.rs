@@ -15,6 +15,7 @@ fn params() -> Params {
         max_packet: 1500,
         ecn: true,
         ce_threshold: None,
+        ce_threshold_selector: None,
     }
 }
 
@@ -182,6 +183,10 @@ fn above_the_ce_threshold_every_capable_packet_is_marked() {
     assert_eq!(shown(&mut s, &p, 1000, 2, Ecn::NotCapable), Verdict::Accept);
     shown(&mut s, &p, 1000, 6, Ecn::Capable0);
     assert_eq!(shown(&mut s, &p, 1100, 6, Ecn::Capable0), Verdict::Drop(Reason::Codel));
+    let scalable = Params { ce_threshold_selector: Some(Selector::Scalable), ..p };
+    let mut s = State::default();
+    assert_eq!(shown(&mut s, &scalable, 1000, 2, Ecn::Capable0), Verdict::Accept);
+    assert_eq!(shown(&mut s, &scalable, 1000, 2, Ecn::Capable1), Verdict::Mark(Reason::CeThreshold));
 }
 
 // --- RFC 8289 section 5, as it is printed ------------------------------------------------------------------------------

@@ -217,6 +217,7 @@ pub(super) fn leaf(table: Option<&Leaf>) -> LeafParams {
         max_packet: table.max_packet.unwrap_or(default.max_packet),
         ecn: table.ecn.unwrap_or(default.ecn),
         ce_threshold: table.ce_threshold,
+        ce_threshold_selector: None,
     };
     let (most, discipline) = match table.kind {
         LeafKind::Fifo => (LIMIT, Discipline::Fifo),

@@ -510,6 +510,7 @@ fn leaves_have_what_is_theirs() {
         max_packet: 1500,
         ecn: true,
         ce_threshold: None,
+        ce_threshold_selector: None,
     };
     let limit = Limit::Packets(1000);
     assert_eq!(made(&[kind("codel")]), LeafParams { limit, discipline: Discipline::Codel(codel) });
