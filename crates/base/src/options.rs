@@ -31,12 +31,76 @@ impl Report {
         }
     }
 
+    /// Leaves out all but the first `most` blocks.
+    pub fn truncate(&mut self, most: usize) {
+        self.count = self.count.min(most as u8);
+    }
+
     /// The blocks, the most recent first.
     #[inline]
     pub fn blocks(&self) -> &[(u64, u64)] {
         &self.blocks[..usize::from(self.count)]
     }
 }
+
+/// Codepoints with a byte counter of accurate ECN: ECT(0), CE, ECT(1).
+pub const CODEPOINTS: usize = 3;
+
+/// The AccECN option (RFC 9768 section 3.2.3): counters of payload bytes by codepoint, 24 bits each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccEcn {
+    /// ECT(0), CE, ECT(1).
+    counters: [u32; CODEPOINTS],
+    /// The fields that are present.
+    fields: u8,
+    /// AccECN1, which begins with ECT(1); else AccECN0.
+    order1: bool,
+}
+
+impl AccEcn {
+    /// With so many fields, in order 0 or 1.
+    pub fn new(order1: bool, counters: [u32; CODEPOINTS], fields: usize) -> AccEcn {
+        AccEcn { counters, fields: fields.min(CODEPOINTS) as u8, order1 }
+    }
+
+    /// The counter of ECT(0), CE or ECT(1), if its field is present.
+    pub fn field(&self, counter: usize) -> Option<u32> {
+        let place = if self.order1 { CODEPOINTS - 1 - counter } else { counter };
+        (place < usize::from(self.fields)).then(|| self.counters[counter])
+    }
+
+    /// The option on the wire (figure 4).
+    pub fn encode(&self) -> Vec<u8> {
+        let mut order = [0, 1, 2];
+        if self.order1 {
+            order.reverse();
+        }
+        let fields = order.iter().filter_map(|&counter| self.field(counter));
+        let kind = if self.order1 { ACCECN1 } else { ACCECN0 };
+        let mut bytes = vec![kind, 2 + 3 * self.fields];
+        bytes.extend(fields.flat_map(|field| field.to_be_bytes()[1..].to_vec()));
+        bytes
+    }
+
+    /// Reads an option of any length: whole fields count, the rest is padding. `None`: another option.
+    pub fn decode(option: &[u8]) -> Option<AccEcn> {
+        let (&kind, rest) = option.split_first()?;
+        let body = rest.get(1..).filter(|_| kind == ACCECN0 || kind == ACCECN1)?;
+        let mut counters = [0; CODEPOINTS];
+        let order1 = kind == ACCECN1;
+        let fields = body.chunks_exact(3).take(CODEPOINTS);
+        let count = fields.len();
+        for (i, field) in fields.enumerate() {
+            let counter = if order1 { CODEPOINTS - 1 - i } else { i };
+            counters[counter] = u32::from_be_bytes([0, field[0], field[1], field[2]]);
+        }
+        Some(AccEcn::new(order1, counters, count))
+    }
+}
+
+/// Kinds of the option.
+const ACCECN0: u8 = 172;
+const ACCECN1: u8 = 174;
 
 /// Outer headers that a packet can have at once: a tunnel in a tunnel.
 pub const OUTER: usize = 2;
@@ -111,6 +175,8 @@ pub struct Carried {
     pub sent: Time,
     /// The SACK option.
     pub report: Report,
+    /// The AccECN option.
+    pub accurate: Option<AccEcn>,
     outer: [Outer; OUTER],
     headers: u8,
 }
@@ -131,6 +197,7 @@ impl Carried {
         lost_at: 0,
         sent: Time::ZERO,
         report: Report::EMPTY,
+        accurate: None,
         outer: [Outer {
             ip: 0,
             numbered: false,
@@ -192,6 +259,7 @@ impl Carried {
         self.scale = None;
         self.shown = None;
         self.report.count = 0;
+        self.accurate = None;
         self.headers = 0;
     }
 }

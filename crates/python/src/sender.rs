@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
+use evenflow_base::options::AccEcn;
 use evenflow_base::{Duration, Ecn, Time, flags};
 use evenflow_transport::CongestionControl;
 use evenflow_transport::scripted::{Ack, Scripted, Sent};
@@ -91,7 +92,20 @@ fn ack(args: &Args) -> PyResult<Ack> {
         Some(Value::Bool(ece)) => Some(*ece),
         Some(other) => return Err(bad(format!("ece must be True or False, it is {other}"))),
     };
+    let option = |value: &Value| {
+        let octet = |octet: &Value| octet.as_u64().and_then(|octet| u8::try_from(octet).ok());
+        let octets: Option<Vec<u8>> = value.as_array()?.iter().map(octet).collect();
+        AccEcn::decode(&octets?)
+    };
+    let accurate = match args.get("option").filter(|value| !value.is_null()) {
+        None => None,
+        Some(value) => {
+            let why = "option must be the bytes of an AccECN option: kind 172 or 174, length, fields";
+            Some(option(value).ok_or_else(|| bad(why))?)
+        }
+    };
     Ok(Ack {
+        accurate,
         ack: whole(args, "ack")?.ok_or_else(|| bad("ack is missing"))?,
         sack: sack.ok_or_else(|| bad("sack must be a list of pairs of bytes (from, to), to excluded"))?,
         ece,
@@ -167,6 +181,7 @@ fn as_json(scripted: &Scripted, sent: &Sent) -> Value {
             "rtt": seconds(sender.smoothed_rtt()),
             "min_rtt": seconds(scripted.least_rtt()),
             "marks": sender.marks_reported(),
+            "bytes": sender.bytes_reported(),
             "deadline": (deadline != Time::NEVER).then(|| deadline.seconds()),
         },
     })

@@ -990,6 +990,39 @@ fn congestion_controls_get_the_feedback_they_answer() {
 }
 
 #[test]
+fn cubic_of_linux_3_2_has_no_later_slow_start() {
+    const PATH: &str = "groups.heavy.tcp";
+    let tcp = |more: Json| {
+        let mut tcp = json!({ "stack": "linux3.2", "congestion_control": { "kind": "cubic", "form": "linux-3.2" } });
+        let (Json::Object(all), Json::Object(more)) = (&mut tcp, more) else { unreachable!() };
+        all.extend(more);
+        tcp
+    };
+    valid(&with("abc-default", &[(PATH, tcp(json!({})))]));
+    valid(&with("abc-default", &[(PATH, tcp(json!({ "stack": "rfc" })))])); // the stack's default counts for other forms
+    let refused = |word: &str| {
+        format!(
+            "groups.heavy.tcp.congestion_control: form = \"linux-3.2\" has no slow_start = \"{word}\"; write \
+             slow_start = \"hystart\" or form = \"linux\""
+        )
+    };
+    let chosen = json!({ "congestion_control": { "kind": "cubic", "form": "linux-3.2", "slow_start": "search" } });
+    one(PATH, tcp(chosen), &refused("search"));
+    one(PATH, tcp(json!({ "slow_start": "hystart++" })), &refused("hystart++"));
+}
+
+#[test]
+fn the_accecn_option_needs_accurate_feedback() {
+    const PATH: &str = "groups.heavy.tcp";
+    valid(&with("abc-default", &[(PATH, json!({ "ecn": "accurate", "accurate_ecn_option": true }))]));
+    one(
+        PATH,
+        json!({ "ecn": "classic", "accurate_ecn_option": true }),
+        "groups.heavy.tcp.accurate_ecn_option: needs ecn = \"accurate\" (RFC 9768)",
+    );
+}
+
+#[test]
 fn a_weight_stands_in_one_place() {
     let general = json!({ "kind": "wtp", "form": "general", "increase_weight": 2, "decrease_weight": 3 });
     let mut tree = per_packet(general.clone());

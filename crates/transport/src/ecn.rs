@@ -4,6 +4,8 @@
 //! Classic feedback is RFC 3168, accurate feedback RFC 9768. The flags of the TCP header are written AE, CWR,
 //! ECE in the order of their bits. On ACKs of an accurate connection they are the counter ACE.
 
+pub mod option;
+
 use evenflow_base::{Ecn as Field, flags};
 
 use crate::profile::{Ecn, PeerEcn, Profile};
@@ -54,6 +56,17 @@ pub fn reflected(field: Field) -> u8 {
         Field::Capable1 => 0b011,
         Field::Capable0 => 0b100,
         Field::Congestion => 0b110,
+    }
+}
+
+/// Whether a handshake packet sent with the field `sent` arrived with another one by an invalid transition: its
+/// receiver `reports` the field as in [`reflected`] (RFC 9768 section 3.2.2.3). Unused codes show nothing.
+pub fn is_mangled(sent: Field, reports: u8) -> bool {
+    match (sent, reports) {
+        (Field::NotCapable, 0b011 | 0b100 | 0b110) => true,
+        (Field::Capable0 | Field::Capable1, 0b010) => true,
+        (Field::Congestion, 0b010 | 0b011 | 0b100) => true,
+        _ => false,
     }
 }
 

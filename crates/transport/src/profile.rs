@@ -510,6 +510,9 @@ lines! {
         "ECN capability of the receiver, which may be less than the sender's.";
     ect: (word Ect), Range::ANY, "RFC 3168 section 5, RFC 8311",
         "Codepoint of ECN-capable packets: ECT(0) or ECT(1).";
+    accurate_ecn_option: flag, Range::ANY, "RFC 9768 section 3.2.3",
+        "Send and read the AccECN option, with ecn = \"accurate\": payload bytes by codepoint. It tells a wrapped \
+         counter of marks from an unmoved one.";
     ecn_on_retransmissions: flag, Range::ANY, "RFC 8257 section 4.1, RFC 8311 section 4.3",
         "Make retransmissions ECN-capable; by RFC 3168 section 6.1.5 only new data is.";
     ecn_on_control: flag, Range::ANY, "RFC 8257 section 3.6, RFC 8311 section 4.3",
@@ -684,6 +687,7 @@ impl Profile {
             ecn: Ecn::Off,
             peer_ecn: PeerEcn::Same,
             ect: Ect::Zero,
+            accurate_ecn_option: false,
             ecn_on_retransmissions: false,
             ecn_on_control: false,
             conex: None,
@@ -981,6 +985,9 @@ impl Profile {
                 );
             }
         }
+        if self.accurate_ecn_option && self.ecn != Ecn::Accurate {
+            wrong(line::accurate_ecn_option.name, "needs ecn = \"accurate\" (RFC 9768)".into());
+        }
         if matches!(self.ecn, Ecn::Off | Ecn::Gateway) {
             let again = self.ecn_on_retransmissions && !self.is_conex_over_ipv4();
             let lines = [
@@ -1120,11 +1127,13 @@ impl Profile {
         self.mss as i64 as f64 // a signed number converts in one instruction
     }
 
-    /// Every line with its value; `stack` first, ConEx last where there is any.
+    /// Every line with its value; `stack` first, ConEx last where there is any. The AccECN option is only listed where
+    /// it is on, which keeps older canonical forms.
     pub fn lines(&self) -> Vec<(&'static str, Value)> {
         let stack = (STACK.name, Value::Word(self.name.into()));
         let conex = self.conex.map(|conex| (CONEX.name, Value::Table(conex.values())));
-        let lines = LINES.iter().map(|line| (line.param.name, (line.get)(self)));
+        let shown = |line: &&Line| self.accurate_ecn_option || line.param.name != line::accurate_ecn_option.name;
+        let lines = LINES.iter().filter(shown).map(|line| (line.param.name, (line.get)(self)));
         std::iter::once(stack).chain(lines).chain(conex).collect()
     }
 

@@ -5,6 +5,7 @@
 
 use evenflow_base::{Duration, Ecn as Field, Heap, Packet, Report, Time, flags, ip, options};
 
+use crate::ecn::option::Received;
 use crate::exposure::Cheat;
 use crate::profile::{Ecn, Handshake, PeerEcn};
 use crate::{Profile, Segment, ecn};
@@ -18,6 +19,9 @@ const AT_ONCE: u32 = 3;
 
 /// Segments that Linux acknowledges one by one from a congestion mark on.
 const AFTER_MARK: u32 = 2;
+
+/// Marked pure ACKs that are acknowledged at once, while data waits for an ACK and otherwise (RFC 9768 section 3.2.2.5.1).
+const MARKED_ACKS: [u8; 2] = [2, 3];
 
 /// Maximum capacity for islands that a reused receiver keeps.
 const KEPT: usize = 16;
@@ -86,6 +90,8 @@ pub struct Receiver {
     growing: Option<Box<Growing>>,
     spacing: Option<Box<Spacing>>,
     marks: Marks,
+    /// Byte counters of the AccECN option.
+    counts: Option<Box<Received>>,
 }
 
 /// How long an ACK is held back where that follows how far segments lie apart (Linux's `ato`).
@@ -134,7 +140,8 @@ impl Receiver {
     pub fn heap_bytes(&self) -> u64 {
         let growing = self.growing.as_ref().map_or(0, |_| size_of::<Growing>());
         let spacing = self.spacing.as_ref().map_or(0, |_| size_of::<Spacing>());
-        self.ahead.heap_bytes() + (growing + spacing) as u64
+        let counts = self.counts.as_ref().map_or(0, |counts| counts.heap_bytes());
+        self.ahead.heap_bytes() + (growing + spacing) as u64 + counts
     }
 
     /// A listening end.
@@ -182,6 +189,7 @@ impl Receiver {
                 unreported: 0,
                 last: false,
             },
+            counts: profile.accurate_ecn_option.then(Box::default),
         }
     }
 
@@ -340,6 +348,9 @@ impl Receiver {
             Ecn::Accurate => {
                 m.counter = (m.counter + u8::from(marked)) & 7;
                 m.unreported += u8::from(marked);
+                if let Some(counts) = &mut self.counts {
+                    counts.add(packet.ecn(), packet.payload - u16::from(packet.is(flags::FIN)));
+                }
                 // RFC 9768 section 3.2.2.5.1: on the first mark after none, and on every second one since the last ACK.
                 changed || m.unreported >= 2
             }
@@ -413,11 +424,32 @@ impl Receiver {
         self.marks.field
     }
 
+    /// The counters of the AccECN option, where both ends are accurate.
+    pub fn counts_mut(&mut self) -> Option<&mut Received> {
+        self.counts.as_deref_mut().filter(|_| self.marks.mode == Ecn::Accurate)
+    }
+
     /// A marked packet without data counts (RFC 9768 section 3.2).
     pub fn count_mark(&mut self) {
         if self.marks.watched {
             self.marks.counter = (self.marks.counter + 1) & 7;
             self.marks.total = self.marks.total.wrapping_add(1);
+        }
+    }
+
+    /// A pure ACK arrives after the handshake: its mark counts (RFC 9768 section 3.2). Without SACK an answer would be
+    /// a duplicate ACK.
+    pub fn receive_pure_ack(&mut self, packet: &Packet, profile: &Profile, out: &mut Vec<Segment>) {
+        if self.marks.mode != Ecn::Accurate {
+            return;
+        }
+        self.marks.last = packet.ecn() == Field::Congestion;
+        if self.marks.last && self.marks.watched {
+            self.count_mark();
+            self.marks.unreported += 1;
+            if profile.sack && self.marks.unreported >= MARKED_ACKS[usize::from(self.unacked == 0)] {
+                self.acknowledge(out);
+            }
         }
     }
 

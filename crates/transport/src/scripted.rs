@@ -6,7 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use evenflow_base::{Carried, Ecn as Field, Packet, Report, Time, flags, options};
+use evenflow_base::options::{self, AccEcn};
+use evenflow_base::{Carried, Ecn as Field, Packet, Report, Time, flags};
 
 use crate::profile::Ecn;
 use crate::sender::{Life, Tally};
@@ -49,6 +50,8 @@ pub struct Ack {
     pub ace: Option<u8>,
     /// The receive window, bytes; `None`: it tells none.
     pub window: Option<u64>,
+    /// The AccECN option.
+    pub accurate: Option<AccEcn>,
     /// When the segment was sent whose timestamp it echoes; `None`: as RFC 7323 section 4.3 has it.
     pub echo: Option<Time>,
 }
@@ -171,7 +174,8 @@ impl Scripted {
             flags: flags::SYN | flags::ACK | answer,
             ..Packet::new(0, self.profile.header as u16, 0)
         };
-        self.sender.receive_apart(&packet, Carried::NONE, now, &self.profile, out);
+        let carried = Carried { accurate: ack.accurate, ..*Carried::NONE };
+        self.sender.receive_apart(&packet, &carried, now, &self.profile, out);
         self.sender.persist(now, &self.profile);
     }
 
@@ -197,7 +201,8 @@ impl Scripted {
         };
         // Every ACK is later than the one before, so that its window counts.
         let window = ack.window.map(|window| (0, window));
-        self.sender.hear(&packet, &Carried::reporting(report), window, false, now, &self.profile, out);
+        let carried = Carried { accurate: ack.accurate, ..Carried::reporting(report) };
+        self.sender.hear(&packet, &carried, window, false, now, &self.profile, out);
     }
 
     /// The timestamp that a receiver echoes: that of the segment which an advancing ACK begins to cover, else the last one's.

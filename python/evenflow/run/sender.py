@@ -71,6 +71,7 @@ class Sender:
         window: int | None = None,
         *,
         ace: int | None = None,
+        option: bytes | None = None,
         echo: float | None = None,
     ) -> dict[str, Any]:
         """An ACK arrives.
@@ -83,13 +84,14 @@ class Sender:
                 SYN-ACK: whether the other end can do classic ECN; None: as the stack's line `peer_ecn` says.
             window: the receive window in B; None: it tells none.
             ace: the three flags AE, CWR, ECE as a number (the counter of accurate ECN), instead of `ece`.
+            option: the AccECN option as on the wire, with `accurate_ecn_option=True`.
             echo: when the segment left whose timestamp it echoes, in s; None: as RFC 7323 section 4.3 has it.
 
         Raises:
             UsageError: it is of bytes that were not sent, blocks that are no ranges, or time runs backwards.
         """
-        blocks = [list(block) for block in sack]
-        return self._call("ack", now=now, ack=ack, sack=blocks, ece=ece, window=window, ace=ace, echo=echo)
+        more = {"sack": [list(block) for block in sack], "option": None if option is None else list(option)}
+        return self._call("ack", now=now, ack=ack, ece=ece, window=window, ace=ace, echo=echo, **more)
 
     def wake(self, now: float) -> dict[str, Any]:
         """Time passes up to `now`: timers that are due by then go off.

@@ -144,12 +144,7 @@ impl Registered for Cubic {
 
     fn build(values: &Values, profile: &Profile, _: f64) -> Result<Cubic, Vec<Problem>> {
         let given = Given::read(values);
-        let form = given.form.unwrap_or(match profile.name {
-            "linux" => Form::Linux,
-            "linux3.2" => Form::Linux3_2,
-            "ns2-linux" => Form::Linux2_6_22,
-            _ => Form::Rfc,
-        });
+        let form = given.form_on(profile);
         let shape = Shape {
             c: given.c,
             beta: given.beta.unwrap_or(if form == Form::Linux2_6_22 { OLD_BETA } else { BETA }),
@@ -163,6 +158,32 @@ impl Registered for Cubic {
             Form::Linux => Cubic::Linux(linux::Linux::new(&shape, linux::TODAY, start)),
             Form::Linux2_6_22 => Cubic::Linux(linux::Linux::new(&shape, linux::OF_2_6_22, start)),
             Form::Rfc => Cubic::Rfc(rfc::Rfc { curve: rfc::Curve::new(shape, profile.half_of), start }),
+        })
+    }
+
+    /// A slow start that form linux-3.2 lacks, unless it is the stack's default.
+    fn contradictions(values: &Values, profile: &Profile) -> Vec<String> {
+        use profile::SlowStart::{HystartPlusPlus, Search};
+        let given = Given::read(values);
+        let default = Profile::named(profile.name).map(|stack| stack.slow_start);
+        let chosen = given.slow_start.or(Some(profile.slow_start).filter(|own| Some(*own) != default));
+        match chosen {
+            Some(exit @ (HystartPlusPlus | Search)) if given.form_on(profile) == Form::Linux3_2 => vec![format!(
+                "form = \"linux-3.2\" has no slow_start = \"{}\"; write slow_start = \"hystart\" or form = \"linux\"",
+                exit.word()
+            )],
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl Given {
+    fn form_on(&self, profile: &Profile) -> Form {
+        self.form.unwrap_or(match profile.name {
+            "linux" => Form::Linux,
+            "linux3.2" => Form::Linux3_2,
+            "ns2-linux" => Form::Linux2_6_22,
+            _ => Form::Rfc,
         })
     }
 }

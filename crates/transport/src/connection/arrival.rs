@@ -3,7 +3,7 @@
 use evenflow_base::Ecn as Field;
 
 use super::*;
-use crate::ecn::{ACE, FIRST, flags_of, number_of, reflected, settled};
+use crate::ecn::{ACE, FIRST, flags_of, is_mangled, number_of, reflected, settled};
 
 /// A segment as the end sees it that it reaches.
 #[derive(Clone, Copy, Debug)]
@@ -182,7 +182,8 @@ impl Connection {
         }
         let last;
         let mut packet = packet;
-        if self.state(at) == State::SynReceived {
+        let opens = self.state(at) == State::SynReceived;
+        if opens {
             last = self.established(packet, carried, to);
             packet = &last;
         }
@@ -193,6 +194,8 @@ impl Connection {
         }
         if a.payload > 0 || a.fin {
             self.take_text(at, packet, carried, a, to);
+        } else if !opens && let Some(receiver) = self.incoming(at) {
+            receiver.receive_pure_ack(packet, to.profile, to.out);
         }
         self.progress(at, to);
     }
@@ -252,13 +255,16 @@ impl Connection {
 
     /// The last ACK of the handshake of accurate ECN, its encoding replaced by the counter (RFC 9768 table 4).
     /// After 000 the server uses no feedback of the client.
-    fn read_last_ack(&mut self, packet: &Packet, carried: &Carried) -> Packet {
+    fn read_last_ack(&mut self, packet: &Packet, carried: &Carried, profile: &Profile) -> Packet {
         let pure = packet.payload == 0 && !packet.is(flags::FIN) && carried.report.blocks().is_empty();
         let shown = number_of(packet.flags);
         if self.receiver.ecn() != Ecn::Accurate || !packet.is(flags::ACK) {
             return *packet;
         }
         let barred = self.receiver.is_barred();
+        if profile.accurate_ecn_option && pure && is_mangled(self.receiver.field(), shown) {
+            self.receiver.bar();
+        }
         let tail = self.tail(End::Server);
         let marked = shown == reflected(Field::Congestion) && pure;
         tail.opening = match shown {
@@ -273,7 +279,7 @@ impl Connection {
     /// The SYN-ACK is acknowledged.
     fn established(&mut self, packet: &Packet, carried: &Carried, to: &mut Outlet) -> Packet {
         let (now, profile) = (to.now, to.profile);
-        let last = self.read_last_ack(packet, carried);
+        let last = self.read_last_ack(packet, carried, profile);
         let tail = self.tail(End::Server);
         tail.state = State::Established;
         tail.timer = Time::NEVER;
@@ -341,7 +347,10 @@ impl Connection {
             self.acknowledge(at, to.out);
             return false;
         }
-        if sender.finished() {
+        if at == End::Server && sender.is_barred() {
+            self.receiver.bar();
+        }
+        if self.outgoing(at).is_some_and(|sender| sender.finished()) {
             self.fin_acknowledged(at, to);
         } else if self.tail(at).blocked {
             let room = self.room(at, profile);
@@ -436,7 +445,8 @@ impl Connection {
             bits &= !flags::PUSH; // a first pushed segment waits, a second does not
         }
         let payload = (a.payload + u64::from(a.fin)) as u16;
-        let text = Packet { stamp, payload, flags: bits & !(flags::ACK | flags::FIN), ..*packet };
+        let fin = if a.fin { flags::FIN } else { 0 };
+        let text = Packet { stamp, payload, flags: bits & !(flags::ACK | flags::FIN) | fin, ..*packet };
         receiver.receive(&text, now, profile, to.out);
         if interactive && expected == 0 && a.payload == 0 {
             receiver.hold_until(now + profile.timer_tick); // Linux knows no longer delay before the first data

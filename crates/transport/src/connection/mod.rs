@@ -16,6 +16,7 @@ mod state;
 
 use evenflow_base::{Carried, Duration, End, Options, Packet, Time, flags, ip};
 
+use crate::ecn::option::Test;
 use crate::exposure::Cheat;
 use crate::profile::{Ecn, Handshake};
 use crate::{CongestionControl, Profile, Receiver, Segment, Sender};
@@ -196,7 +197,8 @@ impl Connection {
     /// the end.
     pub fn one_way(profile: &Profile, control: CongestionControl, size: Option<u64>) -> Connection {
         let renumbers = profile.conex.is_some_and(|conex| conex.cheat == Cheat::Renumber);
-        let carries = match renumbers || profile.ecn == Ecn::ReEcnUnlimited || control.needs().one_way_delay {
+        let more = renumbers || profile.ecn == Ecn::ReEcnUnlimited || profile.accurate_ecn_option;
+        let carries = match more || control.needs().one_way_delay {
             true => Carries::Options,
             false if profile.sack => Carries::Sack,
             false => Carries::Nothing,
@@ -434,8 +436,29 @@ impl Connection {
         {
             options.attach(packet).shown = Some(exposure.number(segment.payload));
         }
+        if acknowledges && profile.accurate_ecn_option {
+            self.attach_counts(end, segment, packet, options);
+        }
         if self.talks() && self.tail(end).buffer.is_some() && !resets {
             self.attach_window(end, segment, options.attach(packet), now, profile);
+        }
+    }
+
+    /// The AccECN option of a segment that acknowledges. It may replace the third SACK block.
+    #[inline(never)]
+    fn attach_counts(&mut self, end: End, segment: &Segment, packet: &mut Packet, options: &mut Options) {
+        let Some(counts) = self.incoming(end).and_then(Receiver::counts_mut) else { return };
+        let test = match (segment.flags & flags::SYN != 0, end) {
+            (true, _) => Test::SynAck,
+            (false, End::Client) if !holds(segment) => Test::Ack,
+            (false, End::Client) if !segment.again => Test::Data,
+            _ => Test::None,
+        };
+        let blocks = options.of(packet).report.blocks().len();
+        if let Some((option, stay)) = counts.write(test, blocks) {
+            let carried = options.attach(packet);
+            carried.accurate = Some(option);
+            carried.report.truncate(stay);
         }
     }
 
@@ -530,7 +553,10 @@ impl Connection {
             self.ride(end, from, to);
         }
         let control = match end {
-            End::Client => to.profile.ect_where(to.profile.ecn_on_control && self.sender.ecn() != Ecn::Off),
+            End::Client => {
+                let capable = self.sender.ecn() != Ecn::Off && !self.sender.is_barred();
+                to.profile.ect_where(to.profile.ecn_on_control && capable)
+            }
             End::Server => self.receiver.field(),
         };
         let way = if end == End::Client { 0 } else { ip::BACKWARD };

@@ -10,6 +10,7 @@ use evenflow_base::{Duration, Ecn as Field, Packet, Time, flags};
 use crate::congestion_control::{
     Acked, Cause, Congestion, CongestionControl, Needs, Proposal, Signal, Spurious, Window, three_quarters,
 };
+use crate::ecn::option::Reported;
 use crate::profile::{Ecn, IdleRestart, RttSource};
 use crate::rtt::{RttEstimator, Timed};
 use crate::{Profile, Segment, ecn};
@@ -70,6 +71,8 @@ pub(super) struct Core {
     pub(super) reach: u64,
     /// Flow control, where an application writes.
     pub(super) flow: Option<Box<Flow>>,
+    /// Byte counters of the AccECN option.
+    pub(super) bytes: Option<Box<Reported>>,
     /// ConEx.
     pub(super) exposed: Option<Box<Exposed>>,
     /// Pacing and transmit records, where the control asks for them.
@@ -140,6 +143,7 @@ impl Core {
             last_sent: Time::ZERO,
             reach: profile.most_out(),
             flow: None,
+            bytes: profile.accurate_ecn_option.then(|| Box::new(Reported::new(profile.mss))),
             exposed: Exposed::new(profile),
             departures: Departures::new(needs),
             counts: Counts::default(),
@@ -330,9 +334,11 @@ impl Core {
             }
             Ecn::Accurate | Ecn::ReEcn => {
                 let shown = ecn::number_of(ack.flags);
-                let marks = ecn::newly_marked(shown, self.marks.counter, packets);
-                self.marks.counter = shown;
-                marks
+                let known = std::mem::replace(&mut self.marks.counter, shown);
+                match self.bytes {
+                    None => ecn::newly_marked(shown, known, packets),
+                    Some(_) => self.decode_option(ack, known, packets),
+                }
             }
         };
         if marks == 0
@@ -341,6 +347,23 @@ impl Core {
             exposed.echoing = false;
         }
         marks
+    }
+
+    /// The same with the AccECN option. After contradictory feedback no packet is ECN-capable (RFC 9768 section 3.2.3.2.5).
+    #[inline(never)]
+    fn decode_option(&mut self, ack: &Packet, known: u8, packets: u32) -> u32 {
+        let Some(bytes) = &mut self.bytes else { return 0 };
+        let (marks, contradicts) = bytes.decode(ack.flags, known, packets);
+        if contradicts {
+            self.bar();
+        }
+        marks
+    }
+
+    /// No packet is ECN-capable from here on: its field is mangled on the path.
+    pub(super) fn bar(&mut self) {
+        self.marks.barred = true;
+        (self.marks.first, self.marks.again) = (Field::NotCapable, Field::NotCapable);
     }
 
     /// The control learns of a congestion event, which counts as one of `cause`.

@@ -84,6 +84,7 @@ impl Sender {
         recovery!(&self.recovery, recovery => recovery.heap_bytes())
             + core.control.heap_bytes()
             + core.flow.as_ref().map_or(0, |flow| size_of_val(&**flow) as u64)
+            + core.bytes.as_ref().map_or(0, |bytes| size_of_val(&**bytes) as u64)
             + core.exposed.as_ref().map_or(0, |exposed| exposed.heap_bytes())
             + core.departures.as_ref().map_or(0, |departures| departures.heap_bytes())
     }
@@ -117,6 +118,17 @@ impl Sender {
     /// Congestion marks that ACKs reported so far.
     pub fn marks_reported(&self) -> u64 {
         self.core.marks.reported
+    }
+
+    /// Bytes that the AccECN option reported by codepoint, each counter with its first value; `None`: the option is off.
+    pub fn bytes_reported(&self) -> Option<[u64; 3]> {
+        self.core.bytes.as_ref().map(|bytes| bytes.bytes())
+    }
+
+    /// Whether no packet is ECN-capable, because the path mangles its field.
+    #[inline]
+    pub fn is_barred(&self) -> bool {
+        self.core.marks.barred
     }
 
     /// Segments retransmitted so far.
@@ -276,6 +288,9 @@ impl Sender {
         if let Some(exposed) = &mut self.core.exposed {
             exposed.shown = carried.marked;
         }
+        if let Some(bytes) = &mut self.core.bytes {
+            bytes.hear(carried.accurate);
+        }
         match self.core.life {
             Life::Opening if ack.is(flags::SYN) => self.established(ack, now, profile, out),
             // RFC 9293 section 3.10.7.4: an ACK of something never sent is dropped; the data that would
@@ -311,6 +326,10 @@ impl Sender {
     fn established(&mut self, ack: &Packet, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let mode = ecn::settled(profile.ecn, ack.flags);
         let rtt = self.core.elapsed(ack.stamp, profile);
+        if profile.accurate_ecn_option && mode == Ecn::Accurate && self.core.tries <= 2 {
+            let sent = evenflow_base::Ecn::of(profile.opening_bits(mode));
+            self.core.marks.barred |= ecn::is_mangled(sent, ecn::number_of(ack.flags));
+        }
         self.agree(mode, Some(rtt), self.core.tries > 1, now, profile);
         if mode.is_re_ecn() && ack.is(flags::AE) {
             self.core.hear_marked_syn(now, profile);
@@ -324,7 +343,7 @@ impl Sender {
             payload: 0,
             stamp: 0,
             flags: flags::ACK | bits,
-            ip: profile.ect_where(profile.ecn_on_control && mode != Ecn::Off) as u8,
+            ip: profile.ect_where(profile.ecn_on_control && mode != Ecn::Off && !self.is_barred()) as u8,
             again: false,
         });
         self.send(now, profile, out);

@@ -185,3 +185,58 @@ fn a_syn_without_ecn_bars_the_server() {
         0,
     );
 }
+
+/// Accurate ECN with its option, on data only.
+fn counting() -> Profile {
+    Profile { ecn: Mode::Accurate, accurate_ecn_option: true, ..hundred() }
+}
+
+/// RFC 9768 sections 3.2.3.2.1 and 3.2.3.3: SYN-ACK, first ACK and first data test the path. An ACK of new data has a field
+/// for each counter that ever changed. The payload of a FIN does not count.
+#[test]
+fn the_option_goes_with_new_counters() {
+    accurate(
+        Wire::new(&counting()),
+        "mark 6
+         0 client open
+         30 client write 400
+         80 client close",
+        "0 > SYN ace 7
+         10 < SYN ack 0 ace 2 e0:1 ce:0 e1:1
+         20 client opened
+         20 > ack 0 ace 2 e0:1 ce:0 e1:1
+         30 > 0:100 ack 0 ace 5 ect e0:1 ce:0 e1:1
+         30 > 100:200 ack 0 ace 5 ect
+         30 > 200:300 ack 0 ace 5 ect
+         30 > 300:400 ack 0 ace 5 ect
+         30 server opened
+         40 server received 100
+         40 server received 200
+         40 < ack 200 ace 5 e0:201
+         40 server received 300
+         40 < ack 300 ace 6 e0:201 ce:100
+         40 server received 400
+         80 > FIN 400 ack 0 ace 5
+         90 server peer closed
+         90 < ack 401 ace 6 e0:301 ce:100
+         100 client received 0",
+        0,
+    );
+}
+
+/// RFC 9768 section 3.2: marked pure ACKs count. Section 3.2.2.5.1: the third one is answered where no data waits for
+/// an ACK. Data carries the counter too.
+#[test]
+fn marked_pure_acks_count() {
+    accurate(
+        Wire::new(&capable()),
+        "mark 8 9 10
+         0 client open
+         30 client write 600
+         100 server write 100",
+        "0 > SYN ace 7 ect
+         10 < SYN ack 0 ace 4 ect
+         20 client opened",
+        0,
+    );
+}

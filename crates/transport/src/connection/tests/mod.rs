@@ -7,7 +7,8 @@
 //! reaches the server).
 //!
 //! A trace has a line for each segment, at the time at which it is sent: `20 > 0:100 ack 0` (from the client, bytes 0 to 99),
-//! `FIN`, `SYN`, `RST`, `win` the window in bytes, `sack`, `ace` the three flags of ECN as a number, `ect`;
+//! `FIN`, `SYN`, `RST`, `win` the window in bytes, `sack`, `ace` the three flags of ECN as a number, `ect`, the
+//! counters `e0`, `ce`, `e1` of an AccECN option;
 //! `x` before the time of one that is lost. What an application is notified of
 //! stands between them: `30 server received 100`.
 //!
@@ -41,6 +42,8 @@ struct Wire {
     lose: Vec<u64>,
     windows: BTreeMap<u64, u16>,
     mark: Vec<u64>,
+    /// The field that packets get on the way, by number.
+    mangle: BTreeMap<u64, evenflow_base::Ecn>,
     now: Time,
     trace: Vec<String>,
 }
@@ -71,6 +74,7 @@ impl Wire {
             lose: Vec::new(),
             windows: BTreeMap::new(),
             mark: Vec::new(),
+            mangle: BTreeMap::new(),
             now: Time::ZERO,
             trace: Vec::new(),
         }
@@ -142,6 +146,9 @@ impl Wire {
             self.line(text);
             if self.mark.contains(&self.sent) {
                 packet.set_ecn(evenflow_base::Ecn::Congestion);
+            }
+            if let Some(field) = self.mangle.get(&self.sent) {
+                packet.set_ecn(*field);
             }
             self.air.insert((self.now + DELAY, self.sent), (from.other(), packet));
         }
@@ -286,6 +293,10 @@ fn shown(from: End, packet: &Packet, carried: &Carried, options: &Options) -> St
     }
     if packet.ecn() != evenflow_base::Ecn::NotCapable {
         text += " ect";
+    }
+    if let Some(option) = carried.accurate {
+        let field = |name: &str, i: usize| option.field(i).map_or(String::new(), |bytes| format!(" {name}{bytes}"));
+        text += &[field("e0:", 0), field("ce:", 1), field("e1:", 2)].concat();
     }
     text
 }
