@@ -418,6 +418,12 @@ lines! {
     segmentation_offload: flag, Range::ANY, "docs/tcp.md",
         "Send in bursts of a millisecond at the window's rate, at least two segments, the last marked PSH. \
          Smaller bursts wait if the last one left within a millisecond.";
+    pacing: flag, Range::ANY, "docs/tcp/congestion-controls.md",
+        "Pace controls that do not pace themselves, as Linux under fq: at 2 windows per round trip below half the \
+         threshold, then at 1.2; not the first ten segments.";
+    gso: bytes, Range::NOT_NEGATIVE, "docs/tcp/congestion-controls.md",
+        "Bytes that leave back to back after one pacing decision, as one segment for offload; 0: as many as the \
+         control asks for, in Linux about a millisecond of its rate.";
     moderation: flag, Range::ANY, "docs/tcp.md",
         "Limit the window to the flight size plus the reordering, for reports before a loss is detected and \
          for ACKs after a timeout.";
@@ -580,6 +586,10 @@ pub const UNDOCUMENTED: &[&str] = &[
     "ack_compression",
 ];
 
+/// Options that are off in every profile. The canonical form lists them only where they are on, which keeps the
+/// forms of older scenarios.
+const OFF: &[&str] = &[line::pacing.name, line::gso.name, line::accurate_ecn_option.name];
+
 /// A window that never binds. A power of two below 2^53, so that it is exact as a number.
 const UNBOUNDED: u64 = 1 << 40;
 
@@ -648,6 +658,8 @@ impl Profile {
             limited_transmit: true,
             limited_transmit_window: true,
             segmentation_offload: false,
+            pacing: false,
+            gso: 0,
             partial_ack: PartialAck::NextHole,
             deflate_at_exit: true,
             reduction: Reduction::Proportional,
@@ -1127,12 +1139,12 @@ impl Profile {
         self.mss as i64 as f64 // a signed number converts in one instruction
     }
 
-    /// Every line with its value; `stack` first, ConEx last where there is any. The AccECN option is only listed where
-    /// it is on, which keeps older canonical forms.
+    /// Every line with its value; `stack` first, ConEx last where there is any. [`OFF`] lines only where they are on.
     pub fn lines(&self) -> Vec<(&'static str, Value)> {
         let stack = (STACK.name, Value::Word(self.name.into()));
         let conex = self.conex.map(|conex| (CONEX.name, Value::Table(conex.values())));
-        let shown = |line: &&Line| self.accurate_ecn_option || line.param.name != line::accurate_ecn_option.name;
+        let off = Profile::rfc();
+        let shown = |line: &&Line| !OFF.contains(&line.param.name) || (line.get)(self) != (line.get)(&off);
         let lines = LINES.iter().filter(shown).map(|line| (line.param.name, (line.get)(self)));
         std::iter::once(stack).chain(lines).chain(conex).collect()
     }

@@ -174,7 +174,8 @@ impl Scripted {
             flags: flags::SYN | flags::ACK | answer,
             ..Packet::new(0, self.profile.header as u16, 0)
         };
-        let carried = Carried { accurate: ack.accurate, ..*Carried::NONE };
+        let mut carried = *Carried::NONE;
+        carried.accurate = ack.accurate;
         self.sender.receive_apart(&packet, &carried, now, &self.profile, out);
         self.sender.persist(now, &self.profile);
     }
@@ -201,7 +202,8 @@ impl Scripted {
         };
         // Every ACK is later than the one before, so that its window counts.
         let window = ack.window.map(|window| (0, window));
-        let carried = Carried { accurate: ack.accurate, ..Carried::reporting(report) };
+        let mut carried = Carried::reporting(report);
+        carried.accurate = ack.accurate;
         self.sender.hear(&packet, &carried, window, false, now, &self.profile, out);
     }
 

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use evenflow_base::schema::{Law, Mechanism, Room, Value, Values, Way};
 use evenflow_traffic::Common;
-use evenflow_transport::Profile;
 use evenflow_transport::congestion_control::{adopt, contradictions, multcp, wtp};
 use evenflow_transport::exposure::{CONEX, Settings};
 use evenflow_transport::profile::{self, STACK, TCP, line};
+use evenflow_transport::{CongestionControl, Profile};
 use serde_json::Value as Json;
 
 use super::drafts::{ArrivalsDraft, GroupDraft, LinkDraft, Sender, StageDraft, TrafficDraft};
@@ -416,6 +416,15 @@ pub(super) fn tcp(json: &Json, path: &str, errors: &mut Errors) -> Option<Tcp> {
     let here = join(path, CONGESTION_CONTROL.name);
     for message in contradictions(mechanism.kind, values, &profile) {
         errors.push(&here, message);
+    }
+    if let Ok(control) = CongestionControl::build(mechanism.kind, values, &profile, 1.0) {
+        let paces = control.needs().pacing;
+        if profile.pacing && paces {
+            errors.push(join(path, "pacing"), format!("{} paces itself; leave pacing out", mechanism.kind));
+        } else if profile.gso > 0 && !profile.pacing && !paces {
+            let why = format!("{} does not pace; add pacing = true, or leave gso out", mechanism.kind);
+            errors.push(join(path, "gso"), why);
+        }
     }
     if is_multcp(spec) && values.raw(multcp::Given::weight).is_some_and(|w| w.bounds().0 < 1.0) {
         errors.push(join(&here, "weight"), "is N, which must be at least 1 for every draw");

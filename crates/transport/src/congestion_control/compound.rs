@@ -73,7 +73,7 @@ pub fn whole_step(dwnd: f64, win: f64, diff: f64, gamma: f64, shape: &Shape) -> 
 }
 
 /// Compound TCP.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Compound {
     shape: Shape,
     /// The steps are whole packets.

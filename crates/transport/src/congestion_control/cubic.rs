@@ -54,7 +54,7 @@ pub struct SlowStart {
 }
 
 impl SlowStart {
-    fn new(exit: profile::SlowStart, most: Option<u32>) -> SlowStart {
+    pub(super) fn new(exit: profile::SlowStart, most: Option<u32>) -> SlowStart {
         let exit = match exit {
             profile::SlowStart::Standard => Exit::Standard,
             profile::SlowStart::Hystart => Exit::Hystart(Hystart::default()),
@@ -75,7 +75,7 @@ impl SlowStart {
         }
     }
 
-    fn on_congestion_event(&mut self, signal: Signal) {
+    pub(super) fn on_congestion_event(&mut self, signal: Signal) {
         match &mut self.exit {
             Exit::HystartPlusPlus(hystart) => hystart.finish(),
             Exit::Hystart(hystart) if signal == Signal::Timeout => hystart.reset(),
@@ -85,7 +85,7 @@ impl SlowStart {
     }
 
     /// Slow start by at most `bytes`; gives the bytes used up.
-    fn grow(&mut self, w: &mut Window, acked: &Acked, bytes: f64) -> f64 {
+    pub(super) fn grow(&mut self, w: &mut Window, acked: &Acked, bytes: f64) -> f64 {
         let plain = self.most.map_or(f64::INFINITY, |n| f64::from(n) * acked.mss);
         if let Exit::Search(search) = &mut self.exit
             && search.leaves(acked)

@@ -25,7 +25,7 @@ pub fn left(alpha: f64) -> f64 {
 }
 
 /// DCTCP.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Dctcp {
     /// g.
     gain: f64,

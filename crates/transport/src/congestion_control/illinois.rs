@@ -65,7 +65,7 @@ pub fn beta(delay: f64, most: f64, shape: &Shape) -> f64 {
 }
 
 /// TCP-Illinois.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Illinois {
     shape: Shape,
     /// W_thresh, packets: below it the window moves as NewReno's.

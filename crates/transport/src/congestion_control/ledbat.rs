@@ -119,7 +119,7 @@ impl Delays {
 }
 
 /// LEDBAT.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Ledbat {
     form: Form,
     /// TARGET, s.

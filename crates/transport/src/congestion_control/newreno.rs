@@ -5,6 +5,7 @@ use evenflow_base::schema::{Mechanism, Problem, Room, Values};
 use crate::Profile;
 use crate::profile::WindowBase;
 
+use super::cubic::SlowStart;
 use super::{Acked, Congestion, Control, Registered, WINDOW, Window};
 
 /// How the window moves in steps.
@@ -22,7 +23,7 @@ pub enum Counting {
 }
 
 /// NewReno.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct NewReno {
     /// How congestion avoidance counts.
     pub counting: Counting,
@@ -32,6 +33,29 @@ pub struct NewReno {
     pub slow_start_segments: Option<u32>,
     /// Bytes acknowledged since the last step, where bytes are counted.
     pub counted: f64,
+    /// A slow start that ends without loss.
+    pub start: Option<Box<SlowStart>>,
+}
+
+words! {
+    /// How slow start ends when nothing is lost.
+    pub enum Exit {
+        /// Not at all (RFC 5681).
+        Standard = "standard",
+        /// HyStart++ (RFC 9406).
+        HystartPlusPlus = "hystart++",
+        /// SEARCH (draft-chung-ccwg-search-09).
+        Search = "search",
+    }
+}
+
+params! {
+    /// Its parameters in a scenario.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Given {
+        /// Exit from slow start without loss. With one, slow start counts bytes.
+        slow_start: Exit = Exit::TYPE, Text("standard") => source: "RFC 9406, draft-chung-ccwg-search-09";
+    }
 }
 
 /// The whole part of a number of bytes, which is not negative: `floor` without a library call.
@@ -55,8 +79,15 @@ pub fn avoidance_step(cwnd: f64, mss: f64) -> f64 {
 impl Registered for NewReno {
     const TABLE: &'static Mechanism = &TABLE;
 
-    fn build(_: &Values, profile: &Profile, _: f64) -> Result<NewReno, Vec<Problem>> {
-        Ok(NewReno::of(profile))
+    fn build(values: &Values, profile: &Profile, _: f64) -> Result<NewReno, Vec<Problem>> {
+        use crate::profile::SlowStart as Kind;
+        let exit = match Given::read(values).slow_start {
+            Exit::Standard => return Ok(NewReno::of(profile)),
+            Exit::HystartPlusPlus => Kind::HystartPlusPlus,
+            Exit::Search => Kind::Search,
+        };
+        let start = Some(Box::new(SlowStart::new(exit, profile.slow_start_segments)));
+        Ok(NewReno { start, ..NewReno::of(profile) })
     }
 }
 
@@ -65,6 +96,9 @@ impl Control for NewReno {
     /// the bytes add up to one.
     #[inline(always)]
     fn grow(&mut self, w: &mut Window, acked: &Acked) {
+        if self.start.is_some() && w.cwnd < w.ssthresh {
+            return self.start_by_bytes(w, acked);
+        }
         let mut segments = acked.segments;
         match self.counting {
             Counting::Bytes => return self.grow_by_bytes(w, acked),
@@ -88,6 +122,9 @@ impl Control for NewReno {
     #[inline]
     fn ssthresh(&mut self, w: &Window, event: &Congestion) -> f64 {
         self.counted = 0.0;
+        if let Some(start) = &mut self.start {
+            start.on_congestion_event(event.signal);
+        }
         match self.half_of {
             WindowBase::Flight => newreno_threshold(event.flight, event.mss),
             WindowBase::Window => (w.cwnd / 2.0).max(2.0 * event.mss),
@@ -118,6 +155,18 @@ impl NewReno {
             half_of: profile.half_of,
             slow_start_segments: profile.slow_start_segments,
             counted: 0.0,
+            start: None,
+        }
+    }
+
+    /// Slow start with an exit. Bytes beyond the threshold count for congestion avoidance where that counts bytes.
+    #[inline(never)]
+    fn start_by_bytes(&mut self, w: &mut Window, acked: &Acked) {
+        let Some(start) = &mut self.start else { return };
+        let bytes = acked.bytes as f64;
+        let left = bytes - start.grow(w, acked, bytes);
+        if self.counting == Counting::Bytes {
+            self.counted += left;
         }
     }
 
@@ -173,7 +222,7 @@ congestion_control = "newreno""#,
     doc: "Adds one segment per round-trip time in congestion avoidance (half of that with delayed ACKs and \
           counted ACKs). Halves the window on a loss.",
     source: "RFC 5681, RFC 6582",
-    params: &[],
+    params: Given::PARAMS,
     observables: &[WINDOW],
     counters: &[],
     deviations: &[],
@@ -245,6 +294,38 @@ mod tests {
             cc.grow(&mut w, &acked(2));
         }
         assert_eq!(w.cwnd, 11.0 * MSS);
+    }
+
+    /// HyStart++ (RFC 9406 section 4.2): a rise of the round trip to a quarter slows growth; a loss ends it for good.
+    /// SEARCH: a link that delivers no more than before ends slow start.
+    #[test]
+    fn slow_start_ends_without_loss() {
+        use evenflow_base::Duration;
+        use evenflow_base::schema::Value;
+
+        let built = |word: &str| {
+            let values = Values([("slow_start", Value::Word(word.into()))].into());
+            NewReno::build(&values, &Profile::rfc(), 1.0).expect("sound")
+        };
+        let ends = |word: &str| {
+            let (mut cc, mut w) = (built(word), Window { cwnd: 10.0 * MSS, ssthresh: f64::INFINITY });
+            // A full link delivers a segment per ms; twice as much is sent, and the round trip grows.
+            let end = (1..3000u64).find(|&ms| {
+                let una = ms * 1446;
+                let rtt = Some(Duration::from_millis(100 + ms / 8));
+                let acked = Acked { now: Time(ms * 1_000_000), una, next: 2 * una, rtt, ..acked(1) };
+                cc.grow(&mut w, &acked);
+                w.ssthresh.is_finite()
+            });
+            (end, w)
+        };
+        assert_eq!(ends("standard").0, None);
+        for word in ["hystart++", "search"] {
+            let (end, w) = ends(word);
+            assert!(end.is_some_and(|ms| ms > 100), "{word}: {end:?}");
+            assert_eq!(w.cwnd, w.ssthresh);
+        }
+        assert!(built("standard").start.is_none());
     }
 
     #[test]

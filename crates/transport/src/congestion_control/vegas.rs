@@ -89,7 +89,7 @@ enum State {
 }
 
 /// TCP Vegas.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Vegas {
     alpha: f64,
     beta: f64,

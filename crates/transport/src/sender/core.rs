@@ -145,7 +145,7 @@ impl Core {
             flow: None,
             bytes: profile.accurate_ecn_option.then(|| Box::new(Reported::new(profile.mss))),
             exposed: Exposed::new(profile),
-            departures: Departures::new(needs),
+            departures: Departures::new(needs, profile),
             counts: Counts::default(),
             limited: Limited::default(),
         }

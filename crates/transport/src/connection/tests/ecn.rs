@@ -191,8 +191,8 @@ fn counting() -> Profile {
     Profile { ecn: Mode::Accurate, accurate_ecn_option: true, ..hundred() }
 }
 
-/// RFC 9768 sections 3.2.3.2.1 and 3.2.3.3: SYN-ACK, first ACK and first data test the path. An ACK of new data has a field
-/// for each counter that ever changed. The payload of a FIN does not count.
+/// RFC 9768 sections 3.2.3.2.1 and 3.2.3.3: SYN-ACK and first ACK test the path. An ACK of new data has a field for each
+/// counter that ever changed. A FIN does not count.
 #[test]
 fn the_option_goes_with_new_counters() {
     accurate(
@@ -205,10 +205,10 @@ fn the_option_goes_with_new_counters() {
          10 < SYN ack 0 ace 2 e0:1 ce:0 e1:1
          20 client opened
          20 > ack 0 ace 2 e0:1 ce:0 e1:1
-         30 > 0:100 ack 0 ace 5 ect e0:1 ce:0 e1:1
-         30 > 100:200 ack 0 ace 5 ect
-         30 > 200:300 ack 0 ace 5 ect
-         30 > 300:400 ack 0 ace 5 ect
+         30 > 0:100 ect
+         30 > 100:200 ect
+         30 > 200:300 ect
+         30 > 300:400 ect
          30 server opened
          40 server received 100
          40 server received 200
@@ -216,10 +216,9 @@ fn the_option_goes_with_new_counters() {
          40 server received 300
          40 < ack 300 ace 6 e0:201 ce:100
          40 server received 400
-         80 > FIN 400 ack 0 ace 5
+         80 > FIN 400
          90 server peer closed
-         90 < ack 401 ace 6 e0:301 ce:100
-         100 client received 0",
+         90 < ack 401 ace 6 e0:301 ce:100",
         0,
     );
 }
@@ -230,13 +229,112 @@ fn the_option_goes_with_new_counters() {
 fn marked_pure_acks_count() {
     accurate(
         Wire::new(&capable()),
-        "mark 8 9 10
+        "mark 10 11 12
          0 client open
          30 client write 600
          100 server write 100",
         "0 > SYN ace 7 ect
          10 < SYN ack 0 ace 4 ect
-         20 client opened",
+         20 client opened
+         20 > ack 0 ace 4 ect
+         30 > 0:100 ect
+         30 > 100:200 ect
+         30 > 200:300 ect
+         30 > 300:400 ect
+         30 > 400:500 ect
+         30 > 500:600 ect
+         30 server opened
+         40 server received 100
+         40 server received 200
+         40 < ack 200 ace 5 ect
+         40 server received 300
+         40 server received 400
+         40 < ack 400 ace 5 ect
+         40 server received 500
+         40 server received 600
+         40 < ack 600 ace 5 ect
+         50 > ack 0 ect
+         100 < 0:100 ack 600 ace 5 ect
+         110 client received 100
+         310 > ack 100 ect",
+        3,
+    );
+}
+
+/// RFC 9768 section 3.2.2.3: the SYN left as Not-ECT and arrived as ECT(0), so the client sends Not-ECT. Its feedback goes on.
+#[test]
+fn a_mangled_syn_ends_ect() {
+    let mut wire = Wire::new(&counting());
+    wire.mangle.insert(1, evenflow_base::Ecn::Capable0);
+    accurate(
+        wire,
+        "0 client open
+         30 client write 200
+         60 server write 100",
+        "0 > SYN ace 7
+         10 < SYN ack 0 ace 4 e0:1 ce:0 e1:1
+         20 client opened
+         20 > ack 0 ace 2 e0:1 ce:0 e1:1
+         30 > 0:100
+         30 > 100:200
+         30 server opened
+         40 server received 100
+         40 server received 200
+         40 < ack 200 ace 5
+         60 < 0:100 ack 200 ace 5 ect
+         70 client received 100
+         270 > ack 100 ace 5 e0:101",
+        0,
+    );
+}
+
+/// The same for a SYN-ACK: the server sends Not-ECT.
+#[test]
+fn a_mangled_syn_ack_ends_ect_of_the_server() {
+    let mut wire = Wire::new(&counting());
+    wire.mangle.insert(2, evenflow_base::Ecn::Capable0);
+    accurate(
+        wire,
+        "0 client open
+         30 client write 200
+         60 server write 100",
+        "0 > SYN ace 7
+         10 < SYN ack 0 ace 2 e0:1 ce:0 e1:1
+         20 client opened
+         20 > ack 0 ace 4 e0:1 ce:0 e1:1
+         30 > 0:100 ect
+         30 > 100:200 ect
+         30 server opened
+         40 server received 100
+         40 server received 200
+         40 < ack 200 ace 5 e0:201
+         60 < 0:100 ack 200 ace 5
+         70 client received 100
+         270 > ack 100 ace 5",
+        0,
+    );
+}
+
+/// RFC 9768 section 3.2.3.2.2: a repeated SYN-ACK has no option, nor has anything that follows it.
+#[test]
+fn a_lost_syn_ack_ends_the_option() {
+    accurate(
+        Wire::new(&counting()),
+        "lose 2
+         0 client open
+         1100 client write 200",
+        "0 > SYN ace 7
+         x 10 < SYN ack 0 ace 2 e0:1 ce:0 e1:1
+         1000 > SYN ace 7
+         1010 < SYN ack 0 ace 2
+         1020 client opened
+         1020 > ack 0 ace 2 e0:1 ce:0 e1:1
+         1030 server opened
+         1100 > 0:100 ect
+         1100 > 100:200 ect
+         1110 server received 100
+         1110 server received 200
+         1110 < ack 200 ace 5",
         0,
     );
 }

@@ -22,8 +22,18 @@ pub(in crate::sender) struct Departures {
     burst: (Time, f64),
     /// When a segment that waits may leave; never: none waits.
     pub(in crate::sender) release: Time,
+    /// With [`Profile::pacing`]: first segments that go unpaced, and what is left of the lateness of the last
+    /// burst, which shortens the gap after it.
+    unpaced: u32,
+    late: Duration,
     records: Option<Records>,
 }
+
+/// Linux paces from this segment on.
+const UNPACED: u32 = 10;
+
+/// Linux's pacing rate in windows per round trip, below half the threshold and above.
+const RATIOS: [f64; 2] = [2.0, 1.2];
 
 /// The state of delivery-rate estimation.
 #[derive(Clone, Debug, Default)]
@@ -44,10 +54,17 @@ struct Records {
 }
 
 impl Departures {
-    pub(in crate::sender) fn new(needs: Needs) -> Option<Box<Departures>> {
+    pub(in crate::sender) fn new(needs: Needs, profile: &Profile) -> Option<Box<Departures>> {
         let records = needs.rate_samples.then(Records::default);
-        let fresh = Departures { next: Time::ZERO, burst: (Time::NEVER, 0.0), release: Time::NEVER, records };
-        (needs.pacing || needs.rate_samples).then(|| Box::new(fresh))
+        let fresh = Departures {
+            next: Time::ZERO,
+            burst: (Time::NEVER, 0.0),
+            release: Time::NEVER,
+            unpaced: UNPACED,
+            late: Duration::ZERO,
+            records,
+        };
+        (needs.pacing || needs.rate_samples || profile.pacing).then(|| Box::new(fresh))
     }
 
     pub(in crate::sender) fn heap_bytes(&self) -> u64 {
@@ -71,6 +88,22 @@ impl Departures {
         // A rate of nothing waits for some decades, which no run sees.
         let time = Duration(libm::ceil((len / rate * 1e9).min(1e18)) as u64);
         self.next = self.next.max(now) + time;
+    }
+
+    /// The same as in Linux (`tcp_update_skb_after_send`): a burst that leaves late shortens the gap after it by up to half.
+    fn pace_window(&mut self, len: f64, (rate, quantum): (f64, f64), now: Time) {
+        if self.unpaced > 0 {
+            self.unpaced -= 1;
+            return;
+        }
+        if now != self.burst.0 || now >= self.next {
+            self.late = if self.next == Time::ZERO { Duration::ZERO } else { now.since(self.next) };
+        }
+        self.pace(len, (rate, quantum), now);
+        let time = Duration(((len / rate * 1e9).min(1e18)) as u64);
+        let less = self.late.min(Duration(time.0 / 2));
+        self.late = Duration(self.late.0 - less.0);
+        self.next = Time(self.next.0 - less.0);
     }
 }
 
@@ -146,6 +179,16 @@ impl Core {
         held
     }
 
+    /// Rate and burst of a control that does not pace itself (Linux's `tcp_update_pacing_rate`).
+    fn window_pacing(&self, profile: &Profile) -> Option<(f64, f64)> {
+        let w = self.window();
+        let flight = (self.next - self.una) as f64;
+        let ratio = RATIOS[usize::from(w.cwnd >= w.ssthresh / 2.0)];
+        let rate = ratio * w.cwnd.max(flight) / self.rtt.smoothed()?.seconds();
+        let burst = if profile.gso > 0 { profile.gso } else { self.burst(profile) * profile.mss };
+        (rate > 0.0).then_some((rate, burst as f64))
+    }
+
     /// When a segment that waits may leave.
     #[inline]
     pub(in crate::sender) fn release(&self) -> Time {
@@ -169,11 +212,15 @@ impl Core {
     pub(in crate::sender) fn depart(&mut self, seq: u64, len: u64, again: bool, flight: u64, x: &Context) {
         let now = x.now;
         let path = self.path();
+        let of_window = if x.profile.pacing && !self.needs.pacing { self.window_pacing(x.profile) } else { None };
         let Some(departures) = &mut self.departures else { return };
         if self.needs.pacing
-            && let Some(pacing) = self.control.pacing(&path, x.profile.segment())
+            && let Some((rate, quantum)) = self.control.pacing(&path, x.profile.segment())
         {
-            departures.pace(len as f64, pacing, now);
+            let quantum = if x.profile.gso > 0 { x.profile.gso as f64 } else { quantum };
+            departures.pace(len as f64, (rate, quantum), now);
+        } else if let Some(pacing) = of_window {
+            departures.pace_window(len as f64, pacing, now);
         }
         let Some(records) = &mut departures.records else { return };
         if flight <= len {
