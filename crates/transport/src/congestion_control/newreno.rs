@@ -54,7 +54,8 @@ params! {
     #[derive(Clone, Copy, Debug)]
     pub struct Given {
         /// Exit from slow start without loss. With one, slow start counts bytes.
-        slow_start: Exit = Exit::TYPE, Text("standard") => source: "RFC 9406, draft-chung-ccwg-search-09";
+        slow_start: Option<Exit> = Exit::TYPE, Absent("standard")
+            => source: "RFC 9406, draft-chung-ccwg-search-09";
     }
 }
 
@@ -82,9 +83,9 @@ impl Registered for NewReno {
     fn build(values: &Values, profile: &Profile, _: f64) -> Result<NewReno, Vec<Problem>> {
         use crate::profile::SlowStart as Kind;
         let exit = match Given::read(values).slow_start {
-            Exit::Standard => return Ok(NewReno::of(profile)),
-            Exit::HystartPlusPlus => Kind::HystartPlusPlus,
-            Exit::Search => Kind::Search,
+            None | Some(Exit::Standard) => return Ok(NewReno::of(profile)),
+            Some(Exit::HystartPlusPlus) => Kind::HystartPlusPlus,
+            Some(Exit::Search) => Kind::Search,
         };
         let start = Some(Box::new(SlowStart::new(exit, profile.slow_start_segments)));
         Ok(NewReno { start, ..NewReno::of(profile) })

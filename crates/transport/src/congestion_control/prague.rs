@@ -26,11 +26,23 @@ pub fn increase(rtt: f64, virtual_rtt: f64) -> f64 {
 /// Longest burst, seconds at the pacing rate.
 const BURST: f64 = 1.0 / 4096.0;
 
+/// The low-rate mode begins at this window, bytes.
+const LOW_WINDOW: f64 = 6000.0;
+
+/// Its least rate, bytes/s: 100 kbit/s.
+const LEAST_RATE: f64 = 12_500.0;
+
+/// Its dither: the rate is above the mean for half a virtual round trip, then below.
+const DITHER: f64 = 0.03;
+
 /// TCP Prague.
 #[derive(Clone, Copy, Debug)]
 pub struct Prague {
     gain: f64,
     virtual_rtt: f64,
+    low_rate: bool,
+    /// The last ACK.
+    now: Time,
     /// Rounds after slow start without scaling by round trips.
     plain_rounds: u32,
     /// Mean share of marked bytes.
@@ -58,7 +70,7 @@ impl Registered for Prague {
     const TABLE: &'static Mechanism = &TABLE;
 
     fn build(values: &Values, _: &Profile, _: f64) -> Result<Prague, Vec<Problem>> {
-        let Given { form, gain, initial_alpha, virtual_rtt } = Given::read(values);
+        let Given { form, gain, initial_alpha, virtual_rtt, low_rate } = Given::read(values);
         let plain_rounds = match form {
             Form::V07 => 4,
             Form::V06 => 500,
@@ -66,6 +78,8 @@ impl Registered for Prague {
         Ok(Prague {
             gain,
             virtual_rtt,
+            low_rate: low_rate == Some(true),
+            now: Time::ZERO,
             plain_rounds,
             alpha: initial_alpha,
             window: 0.0,
@@ -115,6 +129,19 @@ impl Prague {
         w.cwnd < w.ssthresh
     }
 
+    /// Whether the rate follows W below two packets.
+    fn is_low(&self) -> bool {
+        self.low_rate && self.marked && self.window <= LOW_WINDOW
+    }
+
+    /// The rate in the low-rate mode.
+    fn low_rate(&self, rtt: f64) -> f64 {
+        let half = Duration::from_seconds(self.virtual_rtt() / 2.0);
+        let above = half.0 == 0 || (self.now.0 / half.0).is_multiple_of(2);
+        let dither = if above { 1.0 + DITHER } else { 1.0 - DITHER };
+        (self.window / rtt * dither).max(LEAST_RATE)
+    }
+
     /// Whether a virtual round trip is over since `from`.
     fn is_over(&self, from: Time, now: Time) -> bool {
         now >= from + Duration::from_seconds(self.virtual_rtt())
@@ -136,6 +163,9 @@ impl Prague {
     fn reduce(&mut self, w: &mut Window, acked: &Acked) {
         if !self.in_loss && self.cut.is_none_or(|cut| self.is_over(cut, acked.now)) {
             self.window *= if self.marked { left(self.alpha) } else { 0.5 };
+            if self.low_rate {
+                self.window = self.window.max(LEAST_RATE * self.srtt);
+            }
             self.cut = Some(acked.now);
         }
         self.marked = true;
@@ -153,6 +183,7 @@ impl Control for Prague {
     }
 
     fn on_ack(&mut self, w: &mut Window, acked: &Acked, _: bool) {
+        self.now = acked.now;
         if let Some(rtt) = acked.rtt.map(Duration::seconds) {
             self.srtt = if self.srtt == 0.0 { rtt } else { self.srtt + (rtt - self.srtt) / 8.0 };
         }
@@ -214,6 +245,9 @@ impl Control for Prague {
     /// W per round trip, twice that below half of the threshold.
     fn pacing_rate(&self, w: &Window, path: &Path) -> Option<f64> {
         let rtt = path.smoothed.filter(|rtt| rtt.0 > 0)?.seconds();
+        if self.is_low() {
+            return Some(self.low_rate(rtt));
+        }
         let factor = if self.window < w.ssthresh / 2.0 { 2.0 } else { 1.0 };
         Some(factor * self.window.max(w.cwnd) / rtt)
     }
@@ -257,6 +291,9 @@ params! {
         /// Round trip whose growth flows with shorter ones have.
         virtual_rtt: f64 = Duration, Text("25 ms"), Range::POSITIVE
             => source: "Linux implementation of TCP Prague";
+        /// Below a window of 6000 bytes, pace at W per round trip even if W is less than two packets, down to
+        /// 100 kbit/s.
+        low_rate: Option<bool> = Flag, Absent("false") => source: "Linux implementation of TCP Prague, cwnd_mode 2";
     }
 }
 
@@ -292,6 +329,14 @@ congestion_control = "prague""#,
             what: "W grows by at most one packet per unmarked packet.",
             why: "The rule divides by W, which many marks bring close to 0: then one ACK would add thousands of \
                   packets.",
+        },
+        Deviation {
+            what: "low_rate keeps full packets, and dithers at ACKs only.",
+            why: "Linux shrinks packets until two fit in 25 ms; segments of a sender have one size.",
+        },
+        Deviation {
+            what: "There is no RFC 3168 fallback.",
+            why: "It is off by default in Linux.",
         },
         Deviation {
             what: "In loss recovery the profile's recovery sets the window, and a loss leaves two packets or more.",
@@ -380,6 +425,31 @@ mod tests {
         assert_eq!(cc.alpha, average(0.5, 2.0 / 8.0, 0.0625));
         cc.on_ack(&mut w, &ack(60, 12, 22, 4, 4), true);
         assert_eq!(cc.alpha, average(0.5, 2.0 / 8.0, 0.0625), "25 ms are over, but not the round trip");
+    }
+
+    /// Low-rate mode: half a packet in 10 ms is 50 000 B/s, 3 % more and 3 % less in turn, and not below 12 500 B/s.
+    #[test]
+    fn the_rate_follows_a_window_below_two_packets() {
+        let mut cc = prague("v0.7");
+        let w = Window { cwnd: 2.0 * MSS, ssthresh: MSS };
+        (cc.marked, cc.round, cc.srtt, cc.window) = (true, (0, 4), 0.010, 0.5 * MSS);
+        let path = Path { smoothed: Some(Duration::from_millis(10)), least: None };
+        assert_eq!(cc.pacing_rate(&w, &path), Some(200_000.0));
+        cc.low_rate = true;
+        for (ms, rate) in [(0, 51_500.0), (12, 51_500.0), (13, 48_500.0), (24, 48_500.0), (25, 51_500.0)] {
+            cc.now = Time(ms * 1_000_000);
+            assert!((cc.pacing_rate(&w, &path).unwrap() - rate).abs() < 1e-6, "{ms}");
+        }
+        cc.window = 100.0;
+        assert_eq!(cc.pacing_rate(&w, &path), Some(12_500.0));
+        (cc.window, cc.alpha) = (130.0, 1.0);
+        cc.reduce(&mut w.clone(), &ack(100, 1, 3, 1, 1));
+        assert_eq!(cc.window, 125.0);
+        // Above 6000 bytes and before the first mark the mode is off.
+        cc.window = 6001.0;
+        assert_eq!(cc.pacing_rate(&w, &path), Some(600_100.0));
+        (cc.window, cc.marked) = (500.0, false);
+        assert_eq!(cc.pacing_rate(&w, &path), Some(200_000.0));
     }
 
     #[test]
