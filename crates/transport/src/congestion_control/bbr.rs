@@ -9,6 +9,7 @@ use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Room, Val
 use evenflow_base::{Duration, Stream, Time};
 
 use crate::Profile;
+use crate::profile::Ecn;
 
 use super::bbr1::{LARGEST_BURST, MARGIN, OwnLimit, PROBE_RTT_TIME, WindowedMax};
 use super::{
@@ -27,6 +28,28 @@ const EXTRA_ACKED_ROUNDS: u64 = 10;
 
 /// `BBRStartupFullLossCnt`.
 const LOSS_RANGES: u32 = 6;
+
+/// Linux: rounds of each of the two windows of extra_acked, and the time of data that it may be worth.
+const EXTRA_ACKED_WINDOW: u32 = 5;
+const EXTRA_ACKED_TIME: f64 = 0.1;
+
+/// Linux: the burst of a path without delay. It halves with each 512 µs of the least round trip.
+const HALVING: f64 = 512e-6;
+
+/// Marks count up to this least round trip, seconds (`bbr_ecn_max_rtt_us`).
+const ECN_RTT: f64 = 0.005;
+
+/// Weight of a round in alpha (`bbr_ecn_alpha_gain`).
+const ECN_GAIN: f64 = 1.0 / 16.0;
+
+/// Share of alpha by which a round with marks cuts the data in flight (`bbr_ecn_factor`).
+const ECN_FACTOR: f64 = 1.0 / 3.0;
+
+/// Share of marked data above which a probe went too high (`bbr_ecn_thresh`).
+const ECN_THRESHOLD: f64 = 0.5;
+
+/// Rounds with such a share that end Startup (`bbr_full_ecn_cnt`).
+const ECN_ROUNDS: u32 = 2;
 
 /// The data in flight at which losses crossed `threshold` (`InflightAtLoss`). A lost segment of `len` bytes left
 /// with `in_flight` bytes, and `lost` bytes were lost since. Both include the segment.
@@ -88,6 +111,23 @@ enum Acks {
     ProbeStopping,
 }
 
+/// Response to marks (google/bbr v3).
+#[derive(Clone, Copy, Debug)]
+struct Echo {
+    /// The least round trip was short enough once.
+    eligible: bool,
+    /// Mean share of marked data.
+    alpha: f64,
+    /// Marks, and delivered bytes and marks at the last update of alpha.
+    total: u64,
+    updated: (u64, u64),
+    in_round: bool,
+    in_cycle: bool,
+    loss_in_cycle: bool,
+    /// Rounds of Startup with many marks.
+    rounds: u32,
+}
+
 /// State from before a recovery that may turn out spurious.
 #[derive(Clone, Copy, Debug)]
 struct Undo {
@@ -102,6 +142,13 @@ struct Undo {
 #[derive(Clone, Debug)]
 pub struct Bbr {
     params: Params,
+    /// Form linux.
+    linux: bool,
+    echo: Option<Echo>,
+    /// Form linux: the two windows of extra_acked, the present one, and its rounds.
+    extra_windows: [f64; 2],
+    extra_window: usize,
+    extra_rounds: u32,
     stream: Option<Stream>,
     /// `C.has_selective_acks`.
     selective: bool,
@@ -177,6 +224,16 @@ pub struct Bbr {
     lost: u64,
 }
 
+words! {
+    /// Implementation of BBRv3.
+    pub enum Form {
+        /// draft-ietf-ccwg-bbr-06.
+        Draft = "draft",
+        /// google/bbr v3.
+        Linux = "linux",
+    }
+}
+
 params! {
     /// Its parameters.
     #[derive(Clone, Copy, Debug)]
@@ -190,6 +247,11 @@ params! {
         /// Time without a lower round trip before ProbeRTT (ProbeRTTInterval).
         probe_rtt_interval: Duration = Duration, Text("5 s"), Range::POSITIVE
             => source: "draft-ietf-ccwg-bbr-06 section 2.14.2";
+        /// Rules of the draft or of the Linux implementation.
+        form: Option<Form> = Form::TYPE, Absent("draft") => source: "google/bbr v3, tcp_bbr.c";
+        /// Respond to marks as Linux does on paths that mark early, up to a round trip of 5 ms. Needs counted
+        /// marks.
+        ecn: Option<bool> = Flag, Absent("false") => source: "google/bbr v3, tcp_bbr.c";
     }
 }
 
@@ -208,8 +270,24 @@ impl Registered for Bbr {
     const TABLE: &'static Mechanism = &TABLE;
 
     fn build(values: &Values, profile: &Profile, _: f64) -> Result<Bbr, Vec<Problem>> {
+        let params = Params::read(values);
+        let echo = Echo {
+            eligible: false,
+            alpha: 1.0,
+            total: 0,
+            updated: (0, 0),
+            in_round: false,
+            in_cycle: false,
+            loss_in_cycle: false,
+            rounds: 0,
+        };
         Ok(Bbr {
-            params: Params::read(values),
+            linux: params.form == Some(Form::Linux),
+            echo: (params.ecn == Some(true)).then_some(echo),
+            extra_windows: [0.0; 2],
+            extra_window: 0,
+            extra_rounds: 0,
+            params,
             stream: None,
             selective: profile.sack,
             mss: 1.0,
@@ -272,10 +350,21 @@ impl Registered for Bbr {
             lost: 0,
         })
     }
+
+    fn contradictions(values: &Values, profile: &Profile) -> Vec<String> {
+        match profile.ecn {
+            Ecn::Accurate | Ecn::PerPacket => Vec::new(),
+            _ if Params::read(values).ecn != Some(true) => Vec::new(),
+            ecn => vec![format!(
+                "bbr with ecn = true counts marks: add ecn = \"accurate\" to tcp, not \"{}\"",
+                ecn.word()
+            )],
+        }
+    }
 }
 
 impl Control for Bbr {
-    /// Every mark: the draft leaves ECN for later, and BBRv3 ignores marks.
+    /// Every mark: the draft leaves ECN for later. Without the option `ecn` marks are ignored.
     fn needs(&self) -> Needs {
         Needs {
             every_mark: true,
@@ -313,7 +402,10 @@ impl Control for Bbr {
     /// `HandleLostPacket`.
     fn on_packet_lost(&mut self, w: &mut Window, lost: &Sent) {
         self.lost += lost.len;
-        self.loss_ranges += u32::from(lost.seq != self.loss_end);
+        if let Some(echo) = &mut self.echo {
+            echo.loss_in_cycle = true;
+        }
+        self.loss_ranges += u32::from(!self.linux && lost.seq != self.loss_end);
         self.loss_end = lost.seq + lost.len;
         if !self.loss_in_round {
             self.loss_round = self.delivered;
@@ -360,10 +452,11 @@ impl Control for Bbr {
         if self.state == State::Startup && self.full {
             self.state = State::Drain;
             self.drain_round = self.rounds;
+            if self.linux {
+                self.reset_congestion();
+            }
         }
-        if self.state == State::Drain
-            && (rs.in_flight <= self.inflight(self.bandwidth, 1.0) || self.rounds > self.drain_round + 3)
-        {
+        if self.state == State::Drain && self.is_drained(&rs) {
             self.start_down();
         }
         if self.full {
@@ -378,6 +471,10 @@ impl Control for Bbr {
         self.bandwidth = self.max_bandwidth().min(self.bandwidth_short);
         self.set_rate(&sample.path);
         self.set_window(w, &rs);
+        if let Some(echo) = &mut self.echo {
+            echo.in_cycle |= sample.marked > 0;
+            echo.loss_in_cycle |= sample.lost > 0;
+        }
     }
 
     /// The window follows from rate samples.
@@ -414,6 +511,12 @@ impl Control for Bbr {
                 self.undo = None;
                 self.restore_window(w);
             }
+            Recovery::Loss if self.linux && !was => {
+                self.reset_full_bandwidth(0.0);
+                if !self.is_probing() && self.inflight_short.is_infinite() {
+                    self.inflight_short = w.cwnd.max(self.prior_window);
+                }
+            }
             _ => {}
         }
         self.recovery = state;
@@ -429,6 +532,7 @@ impl Control for Bbr {
         self.inflight_short = self.inflight_short.max(undo.inflight_short);
         self.inflight_long = self.inflight_long.max(undo.inflight_long);
         match undo.state {
+            _ if self.linux => {} // Linux restores bounds only
             Some(State::Startup) if self.state != State::Startup => {
                 self.full = false;
                 if self.state != State::ProbeRtt {
@@ -459,8 +563,8 @@ impl Control for Bbr {
         let packets = |bytes: f64| finite(bytes / self.mss);
         match name {
             "state" => Some(f64::from(self.state as u8)),
-            "pacing_gain" => Some(self.state.gains().0),
-            "cwnd_gain" => Some(self.state.gains().1),
+            "pacing_gain" => Some(self.gains().0),
+            "cwnd_gain" => Some(self.gains().1),
             "pacing_rate" => self.rate.map(|rate| 8.0 * rate),
             "bandwidth" => Some(8.0 * self.max_bandwidth()),
             "bandwidth_shortterm" => finite(8.0 * self.bandwidth_short),
@@ -468,7 +572,8 @@ impl Control for Bbr {
             "max_inflight" => packets(self.max_inflight),
             "inflight_longterm" => packets(self.inflight_long),
             "inflight_shortterm" => packets(self.inflight_short),
-            "extra_acked" => packets(self.extra_acked.value()),
+            "extra_acked" => packets(self.extra_acked()),
+            "alpha" => self.echo.map(|echo| echo.alpha),
             _ => None,
         }
     }
@@ -500,20 +605,61 @@ impl Bbr {
         4.0 * self.mss
     }
 
+    /// Gains of rate and window. Those of Linux are multiples of 1/256.
+    fn gains(&self) -> (f64, f64) {
+        match self.state {
+            State::Startup if self.linux => (710.0 / 256.0, 2.0),
+            State::Drain if self.linux => (88.0 / 256.0, 2.0),
+            State::Down if self.linux => (232.0 / 256.0, 2.0),
+            State::ProbeRtt if self.linux => (1.0, 1.0),
+            state => state.gains(),
+        }
+    }
+
+    /// The bandwidth is probed: short-term bounds do not change.
+    fn is_probing(&self) -> bool {
+        matches!(self.state, State::Startup | State::Refill | State::Up)
+    }
+
     // Control parameters.
 
     fn first_rate(&self, path: &Path) -> f64 {
         let rtt = path.smoothed.map_or(0.001, Duration::seconds).max(1e-6);
-        STARTUP_GAIN * self.initial / rtt
+        let gain = if self.linux { 710.0 / 256.0 * MARGIN } else { STARTUP_GAIN };
+        gain * self.initial / rtt
     }
 
     /// `SetPacingRate` and `SetSendQuantum`.
     fn set_rate(&mut self, path: &Path) {
-        let rate = self.state.gains().0 * self.bandwidth * MARGIN;
+        let rate = self.gains().0 * self.bandwidth * MARGIN;
         let before = self.rate.unwrap_or_else(|| self.first_rate(path));
         let rate = if self.full || rate > before { rate } else { before };
         self.rate = Some(rate);
-        self.quantum = (rate * 0.001).min(LARGEST_BURST).max(2.0 * self.mss);
+        self.quantum = if self.linux {
+            let more = LARGEST_BURST * libm::exp2(-libm::floor(self.min_rtt / HALVING));
+            let bytes = (rate / 1024.0 + more).min(LARGEST_BURST);
+            libm::floor(bytes / self.mss).max(2.0) * self.mss
+        } else {
+            (rate * 0.001).min(LARGEST_BURST).max(2.0 * self.mss)
+        };
+    }
+
+    /// Bytes that aggregation of ACKs adds to the window.
+    fn extra_acked(&self) -> f64 {
+        if self.linux {
+            let [a, b] = self.extra_windows;
+            a.max(b).min(self.bandwidth * EXTRA_ACKED_TIME)
+        } else {
+            self.extra_acked.value()
+        }
+    }
+
+    /// Whether the queue of Startup is gone.
+    fn is_drained(&self, rs: &Rs) -> bool {
+        if self.linux {
+            return rs.in_flight <= self.inflight(self.max_bandwidth(), 1.0);
+        }
+        rs.in_flight <= self.inflight(self.bandwidth, 1.0) || self.rounds > self.drain_round + 3
     }
 
     /// `BDPMultiple`.
@@ -534,7 +680,8 @@ impl Bbr {
 
     /// `TargetInflight`.
     fn target_inflight(&self, w: &Window) -> f64 {
-        self.product(self.bandwidth, 1.0).min(w.cwnd)
+        let product = self.product(self.bandwidth, 1.0);
+        if self.linux { self.budget(product).min(w.cwnd) } else { product.min(w.cwnd) }
     }
 
     fn probe_rtt_window(&self) -> f64 {
@@ -543,15 +690,20 @@ impl Bbr {
 
     /// `SetCwnd`.
     fn set_window(&mut self, w: &mut Window, rs: &Rs) {
-        let inflight = self.product(self.bandwidth, self.state.gains().1) + self.extra_acked.value();
+        let inflight = self.product(self.bandwidth, self.gains().1) + self.extra_acked();
         self.max_inflight = self.budget(inflight);
         if self.full {
             w.cwnd = (w.cwnd + rs.newly_acked).min(self.max_inflight);
-        } else if w.cwnd < self.max_inflight || (self.delivered as f64) < self.initial {
+        } else if w.cwnd < self.max_inflight || self.is_at_first(w) {
             w.cwnd += rs.newly_acked;
         }
         w.cwnd = w.cwnd.max(self.least());
         self.bound_window(w);
+    }
+
+    /// The window may grow beyond the target: until the initial window is delivered, in Linux up to two initial windows.
+    fn is_at_first(&self, w: &Window) -> bool {
+        if self.linux { w.cwnd < 2.0 * self.initial } else { (self.delivered as f64) < self.initial }
     }
 
     /// `BoundCwndForProbeRTT` and `BoundCwndForModel`.
@@ -618,14 +770,21 @@ impl Bbr {
             self.rounds_since_up += 1;
             self.window_full = [self.window_full[1], false];
         }
+        self.count_marks(rs);
         if rs.rate > 0.0 && (rs.rate >= self.max_bandwidth() || !rs.limited) {
             self.rates[1] = self.rates[1].max(rs.rate);
         }
         if !self.loss_round_start {
             return;
         }
-        let probes = matches!(self.state, State::Startup | State::Refill | State::Up);
-        if self.loss_in_round && !probes {
+        let cut = self.echo.filter(|echo| echo.in_round && !self.is_probing());
+        let by_marks = cut.map_or(f64::INFINITY, |echo| {
+            if self.inflight_short.is_infinite() {
+                self.inflight_short = w.cwnd;
+            }
+            self.inflight_short * (1.0 - ECN_FACTOR * echo.alpha)
+        });
+        if self.loss_in_round && !self.is_probing() {
             if self.bandwidth_short.is_infinite() {
                 self.bandwidth_short = self.max_bandwidth();
             }
@@ -636,7 +795,39 @@ impl Bbr {
             self.bandwidth_short = short_term(self.bandwidth_short, self.bandwidth_latest, beta);
             self.inflight_short = short_term(self.inflight_short, self.inflight_latest, beta);
         }
+        self.inflight_short = self.inflight_short.min(by_marks);
         self.loss_in_round = false;
+        if let Some(echo) = &mut self.echo {
+            echo.in_round = false;
+        }
+    }
+
+    /// Marks of an ACK. Alpha moves once a round; two rounds with many marks end Startup.
+    fn count_marks(&mut self, rs: &Rs) {
+        let Some(echo) = &mut self.echo else { return };
+        echo.total += u64::from(rs.sample.marks);
+        if self.round_start {
+            echo.eligible |= self.min_rtt <= ECN_RTT;
+            let delivered = (self.delivered - echo.updated.0) as f64;
+            if echo.eligible && delivered > 0.0 {
+                let share = ((echo.total - echo.updated.1) as f64 * self.mss / delivered).min(1.0);
+                echo.alpha += (share - echo.alpha) * ECN_GAIN;
+                echo.updated = (self.delivered, echo.total);
+                echo.rounds = if share >= ECN_THRESHOLD { echo.rounds + 1 } else { 0 };
+            }
+        }
+        echo.in_round |= echo.eligible && rs.sample.marks > 0;
+        if !self.full && echo.rounds >= ECN_ROUNDS {
+            self.full = true;
+            let inflight = self.inflight(self.max_bandwidth(), 1.0);
+            self.inflight_long = inflight.max(self.inflight_latest);
+        }
+    }
+
+    /// Whether a sample has too many marks.
+    fn is_marked_too_much(&self, rs: &Rs) -> bool {
+        let marked = rs.sample.marked as f64 * self.mss;
+        self.echo.is_some_and(|echo| echo.eligible) && marked > ECN_THRESHOLD * rs.sample.delivered as f64
     }
 
     /// `UpdateACKAggregation`.
@@ -648,6 +839,18 @@ impl Bbr {
         }
         self.extra_delivered += rs.newly_acked;
         let extra = (self.extra_delivered - expected).min(w.cwnd);
+        if self.linux {
+            if self.round_start {
+                self.extra_rounds += 1;
+                if self.extra_rounds >= if self.full { EXTRA_ACKED_WINDOW } else { 1 } {
+                    (self.extra_rounds, self.extra_window) = (0, 1 - self.extra_window);
+                    self.extra_windows[self.extra_window] = 0.0;
+                }
+            }
+            let window = &mut self.extra_windows[self.extra_window];
+            *window = window.max(extra);
+            return;
+        }
         let length = if self.full { EXTRA_ACKED_ROUNDS } else { 1 };
         self.extra_acked.update(length, self.rounds, extra);
     }
@@ -659,11 +862,15 @@ impl Bbr {
 
     /// `CheckFullBWReached`.
     fn check_full_bandwidth(&mut self, rs: &Rs) {
-        if self.full_now || !self.round_start || rs.limited {
+        // Linux looks at each sample for growth, at rounds for a plateau.
+        if self.full_now || (!self.round_start && !self.linux) || rs.limited {
             return;
         }
         if rs.rate >= 1.25 * self.full_bandwidth {
             return self.reset_full_bandwidth(rs.rate);
+        }
+        if !self.round_start {
+            return;
         }
         self.full_rounds += 1;
         self.full_now = self.full_rounds >= 3;
@@ -672,6 +879,7 @@ impl Bbr {
 
     /// `CheckStartupHighLoss`.
     fn check_startup_loss(&mut self, rs: &Rs) {
+        self.loss_ranges += u32::from(self.linux && rs.sample.newly_lost > 0);
         if self.state != State::Startup || self.recovery != Recovery::Recovery {
             return;
         }
@@ -687,8 +895,14 @@ impl Bbr {
         if let Some(undo) = &mut self.undo {
             undo.state = Some(State::Startup);
         }
-        (self.full, self.full_now) = (true, true);
-        self.inflight_long = self.product(self.bandwidth, 1.0).max(self.inflight_latest);
+        let inflight = if self.linux {
+            self.inflight(self.max_bandwidth(), 1.0)
+        } else {
+            self.full_now = true;
+            self.product(self.bandwidth, 1.0)
+        };
+        self.full = true;
+        self.inflight_long = inflight.max(self.inflight_latest);
     }
 
     /// `IsInflightTooHigh`.
@@ -709,9 +923,25 @@ impl Bbr {
         (self.bandwidth_short, self.inflight_short) = (f64::INFINITY, f64::INFINITY);
     }
 
+    /// `ResetCongestionSignals`.
+    fn reset_congestion(&mut self) {
+        (self.loss_in_round, self.bandwidth_latest, self.inflight_latest) = (false, 0.0, 0.0);
+        if let Some(echo) = &mut self.echo {
+            (echo.in_round, echo.in_cycle, echo.loss_in_cycle) = (false, false, false);
+        }
+    }
+
+    /// `StartProbeBW_CRUISE`.
+    fn start_cruise(&mut self) {
+        if self.linux && self.inflight_short.is_finite() {
+            self.inflight_short = self.inflight_short.min(self.inflight_long);
+        }
+        self.state = State::Cruise;
+    }
+
     /// `StartProbeBW_DOWN`.
     fn start_down(&mut self) {
-        (self.loss_in_round, self.bandwidth_latest, self.inflight_latest) = (false, 0.0, 0.0);
+        self.reset_congestion();
         self.up_acked_per_step = f64::INFINITY;
         let mut draw = || self.stream.as_mut().map_or(0.5, |stream| stream.uniform(0.0, 1.0));
         self.rounds_since_up = u64::from(draw() >= 0.5);
@@ -751,11 +981,17 @@ impl Bbr {
             return self.start_down();
         }
         match self.state {
+            State::Down | State::Cruise if self.marks_have_ceased() => {
+                // The first round adds half the long-term bound (`bbr_ecn_reprobe_gain`).
+                self.start_refill();
+                let half = (self.inflight_long / self.mss / 2.0).clamp(1.0, f64::from(1u32 << 30));
+                self.up_rounds = libm::ilogb(half) as u32;
+            }
             State::Down | State::Cruise if self.is_time_to_probe(w) => self.start_refill(),
             State::Down => {
                 let least = self.with_headroom().min(self.inflight(self.max_bandwidth(), 1.0));
                 if rs.in_flight <= least {
-                    self.state = State::Cruise;
+                    self.start_cruise();
                 }
             }
             State::Refill if self.round_start => {
@@ -764,6 +1000,12 @@ impl Bbr {
             }
             _ => {}
         }
+    }
+
+    /// Linux probes again at once in a cycle that had marks and no loss (`bbr_check_time_to_probe_bw`).
+    fn marks_have_ceased(&self) -> bool {
+        self.recovery == Recovery::Open
+            && self.echo.is_some_and(|echo| echo.eligible && echo.in_cycle && !echo.loss_in_cycle)
     }
 
     /// `IsTimeToProbeBW`.
@@ -813,7 +1055,19 @@ impl Bbr {
             }
         }
         let in_flight = rs.packet.in_flight as f64;
-        if self.too_high(rs.sample.lost as f64, in_flight) || self.inflight_long.is_infinite() {
+        let lossy = self.too_high(rs.sample.lost as f64, in_flight);
+        let marked = self.is_marked_too_much(rs);
+        if (marked || (lossy && self.linux)) && self.probe_samples {
+            (self.was_too_high, self.probe_samples) = (true, false);
+            if !rs.limited {
+                self.inflight_long = in_flight.max(self.target_inflight(w) * self.params.beta);
+            }
+            if self.state == State::Up {
+                self.start_down();
+                return true;
+            }
+        }
+        if lossy || marked || self.inflight_long.is_infinite() {
             return false;
         }
         self.inflight_long = self.inflight_long.max(in_flight);
@@ -840,7 +1094,8 @@ impl Bbr {
         {
             (self.probe_rtt_min, self.probe_rtt_min_at) = (rtt, now);
         }
-        if self.probe_rtt_min < self.min_rtt || now.since(self.min_rtt_at) > MIN_RTT_WINDOW {
+        let lower = self.probe_rtt_min < self.min_rtt || (self.linux && self.probe_rtt_min == self.min_rtt);
+        if lower || now.since(self.min_rtt_at) > MIN_RTT_WINDOW {
             (self.min_rtt, self.min_rtt_at) = (self.probe_rtt_min, self.probe_rtt_min_at);
         }
     }
@@ -883,7 +1138,7 @@ impl Bbr {
         self.reset_short_term();
         if self.full {
             self.start_down();
-            self.state = State::Cruise;
+            self.start_cruise();
         } else {
             self.state = State::Startup;
         }
@@ -900,7 +1155,7 @@ pub static TABLE: Mechanism = Mechanism {
     doc: "Paces around the largest delivery rate of two probing cycles. The window is a gain times the product \
           of that rate and the least round-trip time. Losses above 2 % of a round trip bound the data in \
           flight; other losses bound rate and data in flight until the next probe. Congestion marks are \
-          ignored.",
+          ignored, unless ecn = true.",
     source: "draft-ietf-ccwg-bbr-06, editors' copy of 3 August 2026",
     params: Params::PARAMS,
     observables: &[
@@ -945,6 +1200,7 @@ pub static TABLE: Mechanism = Mechanism {
             unit: "packets",
             doc: "Largest excess of ACKs over the bandwidth (extra_acked).",
         },
+        Observable { name: "alpha", unit: "1", doc: "Mean share of marked data, with ecn = true." },
     ],
     counters: &[],
     deviations: &[
@@ -990,6 +1246,15 @@ pub static TABLE: Mechanism = Mechanism {
             what: "Startup ends after 2 % loss only in fast recovery, at the end of a round trip with six \
                    separate lost ranges.",
             why: "The draft describes CheckStartupHighLoss in prose.",
+        },
+        Deviation {
+            what: "Form linux counts in real numbers. A probe that repairs a tail loss counts as no loss, and data \
+                   held by pacing counts as in flight.",
+            why: "Control and pacing are separate; rounding differs by less than a packet.",
+        },
+        Deviation {
+            what: "With ecn = true each path counts as one that marks early.",
+            why: "Linux takes this from the route.",
         },
         Deviation {
             what: "After an idle time the restart is handled when the first segment leaves.",
@@ -1048,6 +1313,89 @@ mod tests {
         rig.round(1e6, 40, 40_000);
         assert_eq!(rig.cc.state, State::Up);
         rig
+    }
+
+    /// Form linux, with marks.
+    fn linux() -> Rig<Bbr> {
+        let values = [
+            ("loss_threshold", Value::Number(0.02)),
+            ("beta", Value::Number(0.7)),
+            ("headroom", Value::Number(0.15)),
+            ("probe_rtt_interval", Value::Number(5.0)),
+            ("form", Value::Word("linux".into())),
+            ("ecn", Value::Flag(true)),
+        ];
+        Rig::new(Bbr::build(&Values(values.into()), &Profile::linux(), 1.0).expect("they are sound"))
+    }
+
+    /// Gains in 1/256; Drain lasts until the queue is gone; bursts are larger on short paths.
+    #[test]
+    fn form_linux_has_gains_drain_and_bursts_of_the_kernel() {
+        let mut rig = linux();
+        let first = rig.cc.pacing_rate(&rig.w, &Path { smoothed: Some(Duration::from_millis(40)), least: None });
+        assert!(close(first.unwrap(), 710.0 / 256.0 * 0.99 * 250_000.0));
+        for _ in 0..4 {
+            rig.round(1e6, 40, 60_000);
+        }
+        assert_eq!((rig.cc.state, rig.cc.gains()), (State::Drain, (88.0 / 256.0, 2.0)));
+        for _ in 0..8 {
+            rig.round(1e6, 40, 60_000);
+        }
+        assert_eq!(rig.cc.state, State::Drain);
+        rig.round(1e6, 40, 40_000);
+        assert_eq!((rig.cc.state, rig.cc.gains()), (State::Down, (232.0 / 256.0, 2.0)));
+        // 1e7 B/s / 1024 are nine segments; below 512 µs 64 KiB more, at 1 ms a quarter of that.
+        rig.cc.bandwidth = 1e7;
+        for (min_rtt, segments) in [(0.04, 9.0), (1.2e-3, 9.0 + 16.0), (0.4e-3, 65.0)] {
+            rig.cc.min_rtt = min_rtt;
+            (rig.cc.state, rig.cc.full) = (State::Cruise, true);
+            rig.cc.set_rate(&Path::default());
+            let bytes = (9.9e6 / 1024.0 + LARGEST_BURST * libm::exp2(-libm::floor(min_rtt / 512e-6))).min(65_536.0);
+            assert_eq!(rig.cc.quantum, libm::floor(bytes / 1000.0) * 1000.0);
+            assert!(rig.cc.quantum / 1000.0 <= segments, "{min_rtt}");
+        }
+    }
+
+    /// Two rounds with half of the data marked end Startup. Only a short path counts marks.
+    #[test]
+    fn marks_end_startup_on_a_short_path() {
+        for (rtt, ends) in [(4, true), (40, false)] {
+            let mut rig = linux();
+            let mut rate = 1e6;
+            rig.round(rate, rtt, 10_000); // the first sample sets the least round trip
+            for _ in 0..3 {
+                rate *= 1.5;
+                rig.marks = (rate * rtt as f64 / 1e6) as u32;
+                rig.round(rate, rtt, 10_000);
+            }
+            assert_eq!(rig.cc.full, ends, "{rtt}");
+        }
+    }
+
+    /// Alpha moves by a sixteenth a round. A round with marks cuts the short-term bound by a third of alpha, and a
+    /// probe with more than half of its data marked goes too high.
+    #[test]
+    fn marks_cut_the_data_in_flight() {
+        let mut rig = linux();
+        for _ in 0..4 {
+            rig.round(1e6, 4, 6000);
+        }
+        while rig.cc.state != State::Cruise {
+            rig.round(1e6, 4, 3000);
+        }
+        let alpha = rig.cc.echo.unwrap().alpha;
+        rig.marks = 1;
+        rig.round(1e6, 4, 4000);
+        let echo = rig.cc.echo.unwrap();
+        assert!(close(echo.alpha, alpha + (0.25 - alpha) / 16.0), "one of four segments");
+        let cut = 1.0 - echo.alpha / 3.0;
+        assert!(rig.cc.inflight_short.is_finite() && cut < 1.0);
+        rig.cc.state = State::Up;
+        (rig.cc.probe_samples, rig.cc.was_too_high) = (true, false);
+        rig.marks = 3;
+        rig.round(1e6, 4, 4000);
+        assert!(rig.cc.was_too_high && rig.cc.state == State::Down);
+        assert!(rig.cc.inflight_long.is_finite());
     }
 
     fn close(a: f64, b: f64) -> bool {

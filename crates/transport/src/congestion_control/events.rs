@@ -208,6 +208,8 @@ pub struct Sent {
     pub in_flight: u64,
     /// Bytes declared lost by then (`P.lost`).
     pub lost: u64,
+    /// Congestion marks reported by then.
+    pub marked: u64,
     /// A retransmission.
     pub again: bool,
 }
@@ -251,6 +253,8 @@ pub struct RateSample {
     pub path: Path,
     /// Congestion marks that the ACK reports.
     pub marks: u32,
+    /// Marks reported since the newest-sent segment left.
+    pub marked: u64,
 }
 
 impl RateSample {

@@ -19,6 +19,8 @@ pub(super) struct Rig<C> {
     /// Delivered bytes when the segment left that the next ACK delivers.
     behind: u64,
     newly_lost: u64,
+    /// Marks that the next ACK reports.
+    pub(super) marks: u32,
     /// Lost bytes when that segment left.
     lost_before: u64,
 }
@@ -73,6 +75,7 @@ impl<C: Control> Rig<C> {
             limited: false,
             behind: 0,
             newly_lost: 0,
+            marks: 0,
             lost_before: 0,
         };
         let sent = rig.sent(10_000);
@@ -92,6 +95,7 @@ impl<C: Control> Rig<C> {
             application_limited: self.limited,
             in_flight,
             lost: self.lost_before,
+            marked: 0,
             again: false,
         }
     }
@@ -127,7 +131,8 @@ impl<C: Control> Rig<C> {
             in_flight,
             rtt: Some(rtt),
             path: Path { smoothed: Some(rtt), least: Some(rtt) },
-            marks: 0,
+            marks: self.marks,
+            marked: u64::from(self.marks),
         };
         self.cc.on_rate_sample(&mut self.w, &sample);
     }

@@ -112,6 +112,7 @@ impl Stepper {
             application_limited: false,
             in_flight: in_flight + bytes,
             lost: 0,
+            marked: 0,
             again: false,
         };
         let interval = now.since(delivered_at);
@@ -128,6 +129,7 @@ impl Stepper {
             rtt: step.rtt,
             path: self.path,
             marks: step.marks,
+            marked: u64::from(step.marks),
         });
     }
 

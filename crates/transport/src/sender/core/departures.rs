@@ -49,6 +49,8 @@ struct Records {
     lost: u64,
     /// `C.lost` at the last sample.
     lost_before: u64,
+    /// Congestion marks reported.
+    marked: u64,
     /// `C.app_limited`.
     application_limited: u64,
 }
@@ -236,6 +238,7 @@ impl Core {
             application_limited: records.application_limited > 0,
             in_flight: flight,
             lost: records.lost,
+            marked: records.marked,
             again,
         };
         records.write(sent);
@@ -289,6 +292,7 @@ impl Core {
         for &(from, to) in report.blocks().iter().filter(|(_, to)| *to > una) {
             records.take(from..to, &mut deliver);
         }
+        records.marked += u64::from(marks);
         records.delivered += newly_acked;
         if newly_acked > 0 {
             records.delivered_at = now;
@@ -318,6 +322,7 @@ impl Core {
             rtt: once.map(|at| now.since(at)),
             path,
             marks,
+            marked: newest.map_or(0, |packet| records.marked - packet.marked),
         };
         self.control.on_rate_sample(&sample);
     }
