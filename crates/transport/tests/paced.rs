@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use evenflow_base::schema::Values;
 use evenflow_base::{Carried, Duration, Packet, Report, Stream, Time, flags};
 use evenflow_transport::congestion_control::{
     Acked, Congestion, CongestionControl, Control, Needs, Path, Proposal, RateSample, Sent, Window,
@@ -96,8 +97,17 @@ impl World {
         let seen = Arc::new(Mutex::new(Seen::default()));
         let control = Box::new(FixedRate { rate, quantum, seen: seen.clone() });
         let control = CongestionControl::external(control).seeded(&|name| Stream::new(7, name));
+        World::with(profile, control, seen, size)
+    }
+
+    fn with(
+        profile: Profile,
+        control: CongestionControl,
+        seen: Arc<Mutex<Seen>>,
+        size: Option<u64>,
+    ) -> World {
         World {
-            sender: Sender::new(&profile, control.clone(), size),
+            sender: Sender::new(&profile, control, size),
             receiver: Receiver::new(&profile),
             profile,
             delay: Duration::from_millis(20),
@@ -253,6 +263,33 @@ fn a_quantum_leaves_at_once() {
     world.run(ms(60), |_| false);
     let times: Vec<u64> = world.departures.iter().map(|(at, _)| at.0 / 1_000_000).collect();
     assert_eq!(times, [40, 44, 48, 52, 56].map(|t| [t; 4]).concat());
+}
+
+/// The option `gso` replaces the control's quantum.
+#[test]
+fn a_gso_burst_leaves_at_once() {
+    let mut world = World::new(Profile { gso: 4000, ..thousand() }, 1e6, 1000.0, None);
+    world.run(ms(60), |_| false);
+    let times: Vec<u64> = world.departures.iter().map(|(at, _)| at.0 / 1_000_000).collect();
+    assert_eq!(times, [40, 44, 48, 52, 56].map(|t| [t; 4]).concat());
+}
+
+/// NewReno with a window of 40 segments and 40 ms, below half its threshold: two windows per round trip are two
+/// segments per ms, in bursts of two. The first ten are not paced. With `gso` the whole window is one burst.
+#[test]
+fn a_window_is_paced_as_in_linux() {
+    for (gso, times) in [
+        (0, [vec![40; 12], (41..=54).flat_map(|t| [t, t]).collect()].concat()),
+        (65_536, vec![40; 40]),
+    ] {
+        let profile = Profile { pacing: true, gso, initial_window: 40.0, ..thousand() };
+        let control =
+            CongestionControl::build("newreno", &Values::default(), &profile, 1.0).expect("it is sound");
+        let mut world = World::with(profile, control, Arc::default(), None);
+        world.run(ms(79), |_| false);
+        let left: Vec<u64> = world.departures.iter().map(|(at, _)| at.0 / 1_000_000).collect();
+        assert_eq!(left, times, "{gso}");
+    }
 }
 
 #[test]

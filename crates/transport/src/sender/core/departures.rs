@@ -341,3 +341,25 @@ impl Core {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1000 bytes at 1 MB/s take 1 ms. A burst that is 4 ms late halves the gap after it; the rest is forgotten.
+    #[test]
+    fn lateness_shortens_the_next_gap() {
+        let needs = Needs { pacing: true, ..Needs::default() };
+        let mut departures = *Departures::new(needs, &Profile::rfc()).expect("it paces");
+        let us = |t: u64| Time(1000 * t);
+        (departures.unpaced, departures.next) = (0, us(10_000));
+        departures.pace_window(1000.0, (1e6, 1000.0), us(14_000));
+        assert_eq!(departures.next, us(14_500));
+        departures.pace_window(1000.0, (1e6, 1000.0), us(14_500));
+        assert_eq!(departures.next, us(15_500));
+        // Two segments of a burst share the lateness of 1.2 ms: 0.5 and 0.5.
+        departures.pace_window(1000.0, (1e6, 2000.0), us(16_700));
+        departures.pace_window(1000.0, (1e6, 2000.0), us(16_700));
+        assert_eq!(departures.next, us(17_700));
+    }
+}
