@@ -35,7 +35,8 @@ class Sender:
     "recovery", "loss"); `cwnd`, `ssthresh` in segments (None: unbounded); `unacked`, `sacked`, `lost`,
     `retransmitted` (those believed to be in the network) in segments, as Linux's `tcp_info` counts them;
     `retransmitted_in_all`; `una`, `next` in B; `rtt` (smoothed) and `min_rtt` in s, None before the first sample;
-    `marks`, the congestion marks that ACKs told; `deadline` in s.
+    `marks`, the congestion marks that ACKs reported; `bytes`, the counters of the AccECN option for ECT(0), CE and
+    ECT(1), None without it; `deadline` in s.
     """
 
     def __init__(self, tcp: Mapping[str, Any]) -> None:
