@@ -350,7 +350,8 @@ mod tests {
     #[test]
     fn every_line_of_a_tcp_table_is_in_the_canonical_form() {
         let conex = Some(evenflow_transport::exposure::Settings::honest(true));
-        let profile = Profile { conex, accurate_ecn_option: true, pacing: true, gso: 65_536, ..Profile::ns3_26() };
+        let profile =
+            Profile { conex, accurate_ecn_option: true, pacing: true, gso: 65_536, ..Profile::ns3_26() };
         let lines: Vec<&str> = profile.lines().iter().map(|(name, _)| *name).collect();
         for param in TCP.params {
             assert!(lines.contains(&param.name), "{} is missing", param.name);

@@ -993,7 +993,8 @@ fn congestion_controls_get_the_feedback_they_answer() {
 fn cubic_of_linux_3_2_has_no_later_slow_start() {
     const PATH: &str = "groups.heavy.tcp";
     let tcp = |more: Json| {
-        let mut tcp = json!({ "stack": "linux3.2", "congestion_control": { "kind": "cubic", "form": "linux-3.2" } });
+        let mut tcp =
+            json!({ "stack": "linux3.2", "congestion_control": { "kind": "cubic", "form": "linux-3.2" } });
         let (Json::Object(all), Json::Object(more)) = (&mut tcp, more) else { unreachable!() };
         all.extend(more);
         tcp
@@ -1006,7 +1007,8 @@ fn cubic_of_linux_3_2_has_no_later_slow_start() {
              slow_start = \"hystart\" or form = \"linux\""
         )
     };
-    let chosen = json!({ "congestion_control": { "kind": "cubic", "form": "linux-3.2", "slow_start": "search" } });
+    let chosen =
+        json!({ "congestion_control": { "kind": "cubic", "form": "linux-3.2", "slow_start": "search" } });
     one(PATH, tcp(chosen), &refused("search"));
     one(PATH, tcp(json!({ "slow_start": "hystart++" })), &refused("hystart++"));
 }

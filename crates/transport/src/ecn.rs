@@ -59,8 +59,8 @@ pub fn reflected(field: Field) -> u8 {
     }
 }
 
-/// Whether a handshake packet sent with the field `sent` arrived with another one by an invalid transition: its
-/// receiver `reports` the field as in [`reflected`] (RFC 9768 section 3.2.2.3). Unused codes show nothing.
+/// Whether the path changed the field `sent` of a handshake packet by an invalid transition (RFC 9768 section
+/// 3.2.2.3). Its receiver `reports` the field as in [`reflected`]; unused codes show nothing.
 pub fn is_mangled(sent: Field, reports: u8) -> bool {
     match (sent, reports) {
         (Field::NotCapable, 0b011 | 0b100 | 0b110) => true,

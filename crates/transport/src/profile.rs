@@ -419,11 +419,11 @@ lines! {
         "Send in bursts of a millisecond at the window's rate, at least two segments, the last marked PSH. \
          Smaller bursts wait if the last one left within a millisecond.";
     pacing: flag, Range::ANY, "docs/tcp/congestion-controls.md",
-        "Pace controls that do not pace themselves, as Linux under fq: at 2 windows per round trip below half the \
-         threshold, then at 1.2; not the first ten segments.";
+        "Pace controls that do not pace themselves, as Linux under fq. The rate is 2 windows per round trip below \
+         half the threshold, then 1.2. The first ten segments are not paced.";
     gso: bytes, Range::NOT_NEGATIVE, "docs/tcp/congestion-controls.md",
-        "Bytes that leave back to back after one pacing decision, as one segment for offload; 0: as many as the \
-         control asks for, in Linux about a millisecond of its rate.";
+        "Bytes that leave back to back after one pacing decision. 0: the burst of the control, in Linux about a \
+         millisecond of its rate.";
     moderation: flag, Range::ANY, "docs/tcp.md",
         "Limit the window to the flight size plus the reordering, for reports before a loss is detected and \
          for ACKs after a timeout.";

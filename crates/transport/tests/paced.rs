@@ -278,10 +278,9 @@ fn a_gso_burst_leaves_at_once() {
 /// segments per ms, in bursts of two. The first ten are not paced. With `gso` the whole window is one burst.
 #[test]
 fn a_window_is_paced_as_in_linux() {
-    for (gso, times) in [
-        (0, [vec![40; 12], (41..=54).flat_map(|t| [t, t]).collect()].concat()),
-        (65_536, vec![40; 40]),
-    ] {
+    for (gso, times) in
+        [(0, [vec![40; 12], (41..=54).flat_map(|t| [t, t]).collect()].concat()), (65_536, vec![40; 40])]
+    {
         let profile = Profile { pacing: true, gso, initial_window: 40.0, ..thousand() };
         let control =
             CongestionControl::build("newreno", &Values::default(), &profile, 1.0).expect("it is sound");

@@ -97,7 +97,10 @@ impl Received {
         let option = self.fit(first, room(test, blocks)).map(|option| (option, blocks)).or_else(|| {
             // The third block yields.
             let fewer = blocks.min(BLOCKS_FIRST);
-            (fewer < blocks).then(|| self.fit(first, room(test, fewer))).flatten().map(|option| (option, fewer))
+            (fewer < blocks)
+                .then(|| self.fit(first, room(test, fewer)))
+                .flatten()
+                .map(|option| (option, fewer))
         });
         if option.is_some() {
             self.news = [false; CODEPOINTS];
@@ -105,8 +108,8 @@ impl Received {
         option
     }
 
-    /// The option within `room` bytes: with a field for each counter that ever changed, or as many as fit, but with
-    /// each that changed since the last option. A test has all fields.
+    /// The option within `room` bytes, with a field for each counter that ever changed. Fields that do not fit are
+    /// left out, unless their counter changed since the last option. A test has all fields.
     fn fit(&self, test: bool, room: usize) -> Option<AccEcn> {
         let needed = |order1: bool, which: [bool; CODEPOINTS]| {
             let at = |i: usize| if order1 { CODEPOINTS - i } else { i + 1 };

@@ -327,14 +327,17 @@ fn a_lost_syn_ack_ends_the_option() {
          x 10 < SYN ack 0 ace 2 e0:1 ce:0 e1:1
          1000 > SYN ace 7
          1010 < SYN ack 0 ace 2
+         1010 < SYN ack 0 ace 2
          1020 client opened
          1020 > ack 0 ace 2 e0:1 ce:0 e1:1
+         1020 > ack 0 ace 2
          1030 server opened
          1100 > 0:100 ect
-         1100 > 100:200 ect
          1110 server received 100
-         1110 server received 200
-         1110 < ack 200 ace 5",
+         1310 < ack 100 ace 5
+         1320 > 100:200 ect
+         1330 server received 200
+         1530 < ack 200 ace 5",
         0,
     );
 }

@@ -295,7 +295,8 @@ fn shown(from: End, packet: &Packet, carried: &Carried, options: &Options) -> St
         text += " ect";
     }
     if let Some(option) = carried.accurate {
-        let field = |name: &str, i: usize| option.field(i).map_or(String::new(), |bytes| format!(" {name}{bytes}"));
+        let field =
+            |name: &str, i: usize| option.field(i).map_or(String::new(), |bytes| format!(" {name}{bytes}"));
         text += &[field("e0:", 0), field("ce:", 1), field("e1:", 2)].concat();
     }
     text

@@ -22,8 +22,8 @@ pub(in crate::sender) struct Departures {
     burst: (Time, f64),
     /// When a segment that waits may leave; never: none waits.
     pub(in crate::sender) release: Time,
-    /// With [`Profile::pacing`]: first segments that go unpaced, and what is left of the lateness of the last
-    /// burst, which shortens the gap after it.
+    /// With [`Profile::pacing`]: first segments that go unpaced, and the lateness of the last burst. It shortens
+    /// the gap after that burst.
     unpaced: u32,
     late: Duration,
     records: Option<Records>,
@@ -214,7 +214,8 @@ impl Core {
     pub(in crate::sender) fn depart(&mut self, seq: u64, len: u64, again: bool, flight: u64, x: &Context) {
         let now = x.now;
         let path = self.path();
-        let of_window = if x.profile.pacing && !self.needs.pacing { self.window_pacing(x.profile) } else { None };
+        let of_window =
+            if x.profile.pacing && !self.needs.pacing { self.window_pacing(x.profile) } else { None };
         let Some(departures) = &mut self.departures else { return };
         if self.needs.pacing
             && let Some((rate, quantum)) = self.control.pacing(&path, x.profile.segment())
