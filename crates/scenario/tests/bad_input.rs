@@ -1025,6 +1025,28 @@ fn the_accecn_option_needs_accurate_feedback() {
 }
 
 #[test]
+fn bursts_need_a_control_that_paces() {
+    const PATH: &str = "groups.heavy.tcp";
+    valid(&with("abc-default", &[(PATH, json!({ "congestion_control": "bbr", "gso": "64 KiB" }))]));
+    valid(&with("abc-default", &[(PATH, json!({ "pacing": true, "gso": "64 KiB" }))]));
+    one(
+        PATH,
+        json!({ "congestion_control": "cubic", "gso": "64 KiB" }),
+        "groups.heavy.tcp.gso: cubic does not pace; add pacing = true, or leave gso out",
+    );
+    one(
+        PATH,
+        json!({ "congestion_control": "bbr", "pacing": true }),
+        "groups.heavy.tcp.pacing: bbr paces itself; leave pacing out",
+    );
+    one(
+        PATH,
+        json!({ "congestion_control": { "kind": "bbr", "ecn": true } }),
+        "groups.heavy.tcp.congestion_control: bbr with ecn = true counts marks: add ecn = \"accurate\" to tcp, not \"off\"",
+    );
+}
+
+#[test]
 fn a_weight_stands_in_one_place() {
     let general = json!({ "kind": "wtp", "form": "general", "increase_weight": 2, "decrease_weight": 3 });
     let mut tree = per_packet(general.clone());

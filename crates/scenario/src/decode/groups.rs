@@ -417,7 +417,9 @@ pub(super) fn tcp(json: &Json, path: &str, errors: &mut Errors) -> Option<Tcp> {
     for message in contradictions(mechanism.kind, values, &profile) {
         errors.push(&here, message);
     }
-    if let Ok(control) = CongestionControl::build(mechanism.kind, values, &profile, 1.0) {
+    if (profile.pacing || profile.gso > 0)
+        && let Ok(control) = CongestionControl::build(mechanism.kind, values, &profile, 1.0)
+    {
         let paces = control.needs().pacing;
         if profile.pacing && paces {
             errors.push(join(path, "pacing"), format!("{} paces itself; leave pacing out", mechanism.kind));
