@@ -11,6 +11,7 @@ import json
 import os
 import statistics
 import tempfile
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -42,36 +43,32 @@ FILLED: dict[str, Any] = {
 }
 """Values of required parameters, by type."""
 
-SETTINGS: dict[tuple[str, str], dict[str, Any]] = {
-    ("scheduler", "htb"): {
+PLAYER: dict[str, Any] = {
+    "kind": "has",
+    "ladder": ["2 Mbit/s", "5 Mbit/s", "11 Mbit/s", "20 Mbit/s"],
+    "chunk": "0.5 s",
+    "buffer": "4 s",
+}
+SETTINGS: list[dict[str, Any]] = [
+    {
+        "kind": "htb",
         "per": "user",
         "classes": {"root": {"rate": "100 Mbit/s"}},
         "each": {"parent": "root", "rate": "10 Mbit/s", "ceil": "100 Mbit/s"},
     },
-    ("scheduler", "tbf"): {"rate": "95 Mbit/s"},
-    ("stage", "bandwidth-manager"): {"rate": "100 Mbit/s", "controls": "bottleneck"},
-    ("stage", "congestion-policer"): {"rate": "120 packets/s", "depth": "45 packets", "per": "user"},
-    ("stage", "rewriter"): {"ecn": "not-ect"},
-    ("stage", "shaper"): {"limit": "100 packets"},
-    ("stage", "window-tuner"): {"rate": "100 Mbit/s"},
-    ("traffic", "has"): {
-        "ladder": ["2 Mbit/s", "5 Mbit/s", "11 Mbit/s", "20 Mbit/s"],
-        "chunk": "0.5 s",
-        "buffer": "4 s",
-    },
-    ("traffic", "ping"): {"interval": "1 ms"},
-    ("traffic", "short-flows"): {"interval": {"exponential": "11 ms"}},
-    ("traffic", "web"): {"objects": 8, "object_size": "15 kB"},
-    ("traffic", "youtube"): {"bitrate": "11 Mbit/s", "burst": "4 s"},
-}
-"""Parameters, by room and kind, where a mechanism needs more than `FILLED`, or would have nothing to do."""
-
-BESIDE: dict[str, str] = {"activity-aqm": "activity-meter", "csfq": "csfq-edge"}
-"""Queues that read what a stage has written into the packets: their rows have both."""
-
-TUNNEL = ("tunnel-ingress", "tunnel-egress")
-REPORTS = ("congestion-controller", "congestion-reporter")
-"""Stages that are nothing by themselves: the row of each has both."""
+    {"kind": "tbf", "rate": "95 Mbit/s"},
+    {"kind": "bandwidth-manager", "rate": "100 Mbit/s", "controls": "bottleneck"},
+    {"kind": "congestion-policer", "rate": "120 packets/s", "depth": "45 packets", "per": "user"},
+    {"kind": "rewriter", "ecn": "not-ect"},
+    {"kind": "shaper", "limit": "100 packets"},
+    {"kind": "window-tuner", "rate": "100 Mbit/s"},
+    PLAYER,
+    {"kind": "ping", "interval": "1 ms"},
+    {"kind": "short-flows", "interval": {"exponential": "11 ms"}},
+    {"kind": "web", "objects": 8, "object_size": "15 kB"},
+    {"kind": "youtube", "bitrate": "11 Mbit/s", "burst": "4 s"},
+]
+"""Tables of mechanisms that need more than `FILLED`, or would have nothing to do."""
 
 LINKS: dict[str, dict[str, Any]] = {
     "jitter, in order": {"links.bottleneck.jitter": {"normal": "1 ms"}},
@@ -153,7 +150,8 @@ def _choices(kind: str) -> list[str]:
 
 def _parameters(mechanism: Mapping[str, Any]) -> dict[str, Any]:
     """Those that a mechanism requires, and `action = "drop"` where it has the choice: the base's flows have no ECN."""
-    own = SETTINGS.get((mechanism["room"], mechanism["kind"]), {})
+    own = next(({**one} for one in SETTINGS if one["kind"] == mechanism["kind"]), {})
+    own.pop("kind", None)
     found: dict[str, Any] = {}
     for parameter in mechanism["params"]:
         name, (kind, _, _) = parameter["name"], parameter["type"].partition(", or { steps")
@@ -251,40 +249,35 @@ def swaps(register: Mapping[str, Any] | None = None) -> list[Swap]:
             further, beside = _reports(base, "split"), "a gateway and its reports"
         found.append(Swap("ecn", word, {f"{TCP}.ecn": word, **further}, beside))
     for kind, given in others("queue", f"{QUEUE}.kind"):
-        beside = BESIDE.get(kind)
-        stage = {} if beside is None else _stage(base, {"kind": beside})
-        found.append(Swap("queue", kind, {**_queue(base, **given), **stage}, beside or ""))
+        # a queue that reads labels has a stage that writes them, as in its example
+        stages = tomllib.loads(tables["queue"][kind].get("example", "")).get("stages", {}).values()
+        beside = next((stage["kind"] for stage in stages), "")
+        stage = _stage(base, {"kind": beside}) if beside else {}
+        found.append(Swap("queue", kind, {**_queue(base, **given), **stage}, beside))
     for kind, given in others("scheduler", ""):
-        if kind != "fifo":  # the default of a queue
+        if "default" not in tables["scheduler"][kind].get("traits", ()):
             found.append(Swap("scheduler", kind, _queue(base, kind="droptail", scheduler=given)))
     for kind, given in others("stage", ""):
-        if kind in TUNNEL:
-            found.append(Swap("stage", kind, _tunnel(base), "both ends"))
-            continue
-        if kind in REPORTS:
-            found.append(Swap("stage", kind, _reports(base), "both ends"))
+        if tables["stage"][kind].get("peers"):
+            made = _tunnel(base) if tables["stage"][kind]["mouth"] else _reports(base)
+            found.append(Swap("stage", kind, made, "both ends"))
             continue
         stage = _stage(base, given)
         if "controls" not in given:
             found.append(Swap("stage", kind, stage))
             continue
-        tree = {"kind": "htb", **SETTINGS[("scheduler", "htb")]}
+        tree = next(one for one in SETTINGS if "tree" in tables["scheduler"].get(one["kind"], {}).get("traits", ()))
         shared = {key: value for key, value in stage[STAGE].items() if key != "per"}
         found.append(
-            Swap("stage", kind, {**stage, STAGE: shared, **_queue(base, kind="droptail", scheduler=tree)}, "htb")
+            Swap("stage", kind, {**stage, STAGE: shared, **_queue(base, kind="droptail", scheduler=tree)}, tree["kind"])
         )
     found += [Swap("link", name, settings) for name, settings in LINKS.items()]
     for kind, given in others("traffic", "groups.all.traffic.kind"):
         takes = {parameter["name"] for parameter in tables["traffic"][kind]["params"]}
         found.append(_traffic(base, given, takes))
-    player = {
-        "kind": "has",
-        **SETTINGS[("traffic", "has")],
-        "buffer": "6 s",
-        "start": base.get("groups.all.traffic.start"),
-    }
+    player = {**PLAYER, "buffer": "6 s", "start": base.get("groups.all.traffic.start")}
     for kind, _ in others("adaptation", ""):
-        found.append(Swap("adaptation", kind, {"groups.all.traffic": {**player, "adaptation": kind}}, "has"))
+        found.append(Swap("adaptation", kind, {"groups.all.traffic": {**player, "adaptation": kind}}, PLAYER["kind"]))
     return found
 
 

@@ -78,6 +78,9 @@ class Scenario:
     def memory_bytes(self) -> int:
         """A lower bound of what a run takes."""
     @property
+    def marks(self) -> dict[str, tuple[bool, bool]]:
+        """Whether the queue of each link may mark: forward and reverse direction, by name."""
+    @property
     def duration_s(self) -> float: ...
     @property
     def warmup_s(self) -> float: ...

@@ -268,7 +268,7 @@ macro_rules! param {
 macro_rules! words {
     (
         $(#[$meta:meta])*
-        $vis:vis enum $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal),+ $(,)? }
+        $vis:vis enum $name:ident { $($(#[$doc:meta])* $variant:ident = $word:expr),+ $(,)? }
     ) => {
         $(#[$meta])*
         #[allow(missing_docs)]
@@ -285,7 +285,10 @@ macro_rules! words {
 
             /// The variant of a word that was checked.
             pub fn of(word: &str) -> $name {
-                match word { $($word => $name::$variant,)+ _ => unreachable!("{word} is no {}", stringify!($name)) }
+                match word {
+                    $(found if found == $word => $name::$variant,)+
+                    _ => unreachable!("{word} is no {}", stringify!($name)),
+                }
             }
 
             /// The word in a scenario file.
@@ -297,7 +300,7 @@ macro_rules! words {
         $crate::parameter! {
             $name: value => match value {
                 $crate::schema::Value::Word(word) => match word.as_str() {
-                    $($word => Some($name::$variant),)+
+                    $(found if found == $word => Some($name::$variant),)+
                     _ => None,
                 },
                 _ => None,

@@ -319,43 +319,105 @@ impl Ways {
     }
 }
 
-/// Properties of a mechanism for code that handles all kinds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Traits {
-    /// It finds the queue of a packet by a hash.
-    pub hashes: bool,
-    /// It keeps packets back though its link is free.
-    pub shapes: bool,
-    /// It is an admission rule and a scheduler in one, and tolerates no other scheduler.
-    pub owns_queues: bool,
-    /// It is a tree of classes with separate observables.
-    pub tree: bool,
-    /// It drops packets that have waited, when they are about to leave.
-    pub drops_at_departure: bool,
-    /// The packets that its queue holds where the scenario gives no limit; absent: any number.
-    pub default_limit: Option<f64>,
-    /// Names of its parameters, and of those of tables in it, that may change while packets wait.
-    pub changes: &'static [&'static str],
-    /// Of a stage: in which directions it acts.
-    pub ways: Ways,
-    /// Of a stage: it sends packets.
-    pub sends: bool,
-    /// Of a stage: the kinds that may be its peer.
-    pub peers: &'static [&'static str],
-    /// Of a stage: it may reconfigure a component.
-    pub controls: bool,
-    /// Of a stage: what it changes is the share of a queue; it controls a link whose scheduler gives shares by user or flow.
-    pub shares: bool,
-    /// Of a stage: which end of a tunnel it is.
-    pub mouth: Option<Mouth>,
-    /// Of a stage: where on a path it may stand.
-    pub place: Place,
-    /// Of a stage: it keeps accounts, and records have its observables by group and user too.
-    pub accounts: bool,
-    /// It reads or writes the label of packets.
-    pub labels: bool,
-    /// It is for tests: scenarios may name it, but no list does.
-    pub hidden: bool,
+/// Declares [`Traits`]: flags, false unless a table sets them, and fields with a default.
+macro_rules! traits {
+    (
+        flags { $($(#[doc = $flag_doc:literal])+ $flag:ident,)* }
+        fields { $($(#[doc = $doc:literal])+ $field:ident: $ty:ty = $default:expr,)* }
+    ) => {
+        /// Properties of a mechanism for code that handles all kinds.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub struct Traits {
+            $($(#[doc = $flag_doc])+ pub $flag: bool,)*
+            $($(#[doc = $doc])+ pub $field: $ty,)*
+        }
+
+        impl Traits {
+            /// The names of the flags that are set.
+            pub fn flags(&self) -> Vec<&'static str> {
+                let all = [$((stringify!($flag), self.$flag)),*];
+                all.into_iter().filter(|(_, set)| *set).map(|(name, _)| name).collect()
+            }
+        }
+
+        impl Mechanism {
+            /// The traits of a mechanism that has none.
+            pub const PLAIN: Traits = Traits { $($flag: false,)* $($field: $default,)* };
+        }
+    };
+}
+
+traits! {
+    flags {
+        /// A scenario that names no mechanism of this room uses it.
+        default,
+        /// It finds the queue of a packet by a hash.
+        hashes,
+        /// It keeps packets back though its link is free.
+        shapes,
+        /// It is an admission rule and a scheduler in one, and tolerates no other scheduler.
+        owns_queues,
+        /// It is a tree of classes with separate observables.
+        tree,
+        /// It serves its queues in turn.
+        in_turn,
+        /// It drops packets that have waited, when they are about to leave.
+        drops_at_departure,
+        /// Of a queue: it drops only arrivals that exceed the limit.
+        drops_tail,
+        /// Of a queue: its marks come in runs.
+        marks_in_runs,
+        /// Of a stage: it sends packets.
+        sends,
+        /// Of a stage: it may mark packets, whatever its parameters.
+        marks,
+        /// Of a stage: it finds TCP sessions by their SYNs.
+        sessions,
+        /// Of a stage: it may reconfigure a component.
+        controls,
+        /// Of a stage: what it changes is the share of a queue; it controls a link whose scheduler gives shares by user or flow.
+        shares,
+        /// Of a stage: it keeps accounts, and records have its observables by group and user too.
+        accounts,
+        /// It reads or writes the label of packets.
+        labels,
+        /// Of traffic: it is datagrams, without a TCP.
+        datagrams,
+        /// Of traffic of datagrams: a reply follows each.
+        replies,
+        /// Of traffic: it sends all the time, as fast as its window or rate allows.
+        endless,
+        /// Of traffic: without `until`, each user has all its flows from the start.
+        lasts,
+        /// Of traffic: it has a playback buffer.
+        plays,
+        /// Of an adaptation rule: it chooses by the playback buffer alone.
+        by_buffer,
+        /// Of a congestion control: the window starts without slow start.
+        no_slow_start,
+        /// Of a congestion control: the window never changes.
+        fixed_window,
+        /// It is for tests: scenarios may name it, but no list does.
+        hidden,
+    }
+    fields {
+        /// When it draws random numbers: "" (never), "always", or "PARAMETER = WORD".
+        draws: &'static str = "",
+        /// The packets that its queue holds where the scenario gives no limit; absent: any number.
+        default_limit: Option<f64> = None,
+        /// Names of its parameters, and of those of tables in it, that may change while packets wait.
+        changes: &'static [&'static str] = &[],
+        /// Of a stage: in which directions it acts.
+        ways: Ways = Ways::Forward,
+        /// Of a stage: the kinds that may be its peer.
+        peers: &'static [&'static str] = &[],
+        /// Of a stage: which end of a tunnel it is.
+        mouth: Option<Mouth> = None,
+        /// Of a stage: where on a path it may stand.
+        place: Place = Place::Anywhere,
+        /// Of traffic that opens flows: the name of a flow's completion time in figures.
+        completion: &'static str = "completion time",
+    }
 }
 
 /// An end of a tunnel. Both have a peer, the other end, and what is in one tunnel leaves by that one's end.
@@ -365,6 +427,16 @@ pub enum Mouth {
     Ingress,
     /// Takes it off.
     Egress,
+}
+
+impl Mouth {
+    /// Its name in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mouth::Ingress => "ingress",
+            Mouth::Egress => "egress",
+        }
+    }
 }
 
 /// Where on a path a stage may stand. One that has a place does nothing where no path has it, which is a mistake.
@@ -378,6 +450,18 @@ pub enum Place {
     Ingress,
     /// Where they leave: behind every queue that marks.
     Egress,
+}
+
+impl Place {
+    /// Its name in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Place::Anywhere => "",
+            Place::OnPath => "path",
+            Place::Ingress => "ingress",
+            Place::Egress => "egress",
+        }
+    }
 }
 
 /// The table of one mechanism.
@@ -405,29 +489,6 @@ pub struct Mechanism {
     pub counters: &'static [Counter],
     /// Departures from its document.
     pub deviations: &'static [Deviation],
-}
-
-impl Mechanism {
-    /// The traits of a mechanism that has none.
-    pub const PLAIN: Traits = Traits {
-        hashes: false,
-        shapes: false,
-        owns_queues: false,
-        tree: false,
-        drops_at_departure: false,
-        default_limit: None,
-        changes: &[],
-        ways: Ways::Forward,
-        sends: false,
-        peers: &[],
-        controls: false,
-        shares: false,
-        mouth: None,
-        place: Place::Anywhere,
-        accounts: false,
-        labels: false,
-        hidden: false,
-    };
 }
 
 /// A decoded value, in SI units.

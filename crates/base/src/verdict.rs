@@ -16,7 +16,7 @@ macro_rules! reasons {
             pub const ALL: [Reason; [$($name),*].len()] = [$(Reason::$reason),*];
 
             /// Its name in counters.
-            pub fn name(self) -> &'static str {
+            pub const fn name(self) -> &'static str {
                 match self {
                     $(Reason::$reason => $name,)*
                 }

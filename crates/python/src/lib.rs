@@ -88,6 +88,12 @@ impl Scenario {
         evenflow_sim::memory_bytes(&self.inner)
     }
 
+    /// Whether the queue of each link may mark: forward and reverse direction, by name.
+    #[getter]
+    fn marks(&self) -> BTreeMap<&str, [bool; 2]> {
+        self.inner.links.iter().map(|link| (link.name.as_str(), link.marks())).collect()
+    }
+
     #[getter]
     fn duration_s(&self) -> f64 {
         self.inner.duration.seconds()

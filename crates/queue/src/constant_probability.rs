@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use evenflow_base::schema::{Counter, Mechanism, Problem, Room, Values};
+use evenflow_base::schema::{Counter, Mechanism, Problem, Room, Traits, Values};
 use evenflow_base::{Packet, Stream, Time};
 
 use crate::action::ACTION;
@@ -95,7 +95,7 @@ params! {
 pub static TABLE: Mechanism = Mechanism {
     kind: "constant-probability",
     room: Room::Queue,
-    traits: Mechanism::PLAIN,
+    traits: Traits { draws: "always", ..Mechanism::PLAIN },
     title: "Constant-probability marking",
     example: r#"[links.bottleneck.queue]
 kind = "constant-probability"
@@ -108,7 +108,7 @@ action = "drop""#,
     observables: &[],
     counters: &[
         Counter { name: "limit", doc: "The queue was full." },
-        Counter { name: "constant", doc: "Picked at random." },
+        Counter { name: Reason::Constant.name(), doc: "Picked at random." },
     ],
     deviations: &[],
 };

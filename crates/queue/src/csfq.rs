@@ -286,7 +286,7 @@ params! {
 pub static TABLE: Mechanism = Mechanism {
     kind: "csfq",
     room: Room::Queue,
-    traits: Traits { labels: true, ..Mechanism::PLAIN },
+    traits: Traits { labels: true, draws: "always", ..Mechanism::PLAIN },
     title: "Core-stateless fair queueing (CSFQ)",
     example: r#"groups.users.path = ["edge", "bottleneck"]
 stages.edge = { kind = "csfq-edge", per = "user" }

@@ -4,7 +4,7 @@
 //! Not here: any rule that drops earlier; those take the same [`Limit`] beside their own thresholds.
 
 pub use evenflow_base::limit::Limit;
-use evenflow_base::schema::{Counter, Mechanism, Problem, Room, Values};
+use evenflow_base::schema::{Counter, Mechanism, Problem, Room, Traits, Values};
 use evenflow_base::{Packet, Reason, Stream, Time, Verdict};
 
 use crate::rule::{LinkFacts, Occupancy, Rule};
@@ -37,7 +37,7 @@ impl Rule for DropTail {
 pub static TABLE: Mechanism = Mechanism {
     kind: "droptail",
     room: Room::Queue,
-    traits: Mechanism::PLAIN,
+    traits: Traits { default: true, drops_tail: true, ..Mechanism::PLAIN },
     title: "Drop-tail",
     example: r#"[links.bottleneck.queue]
 kind = "droptail"

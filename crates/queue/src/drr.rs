@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use evenflow_base::schema::{Counter, Mechanism, Problem, Room, Values};
+use evenflow_base::schema::{Counter, Mechanism, Problem, Room, Traits, Values};
 use evenflow_base::{Heap, Reason, Time};
 
 use crate::held::{Dropped, Kind, PER, Per, Queued, Schedule, Sent, Served};
@@ -170,7 +170,7 @@ params! {
 pub static TABLE: Mechanism = Mechanism {
     kind: "drr",
     room: Room::Scheduler,
-    traits: Mechanism::PLAIN,
+    traits: Traits { in_turn: true, ..Mechanism::PLAIN },
     title: "Deficit round robin (DRR)",
     example: r#"[links.bottleneck.queue.scheduler]
 kind = "drr"

@@ -414,7 +414,12 @@ impl Kind for DualPi2 {
 pub static TABLE: Mechanism = Mechanism {
     kind: "dualpi2",
     room: Room::Queue,
-    traits: Traits { owns_queues: true, default_limit: Some(LIMIT), ..Mechanism::PLAIN },
+    traits: Traits {
+        owns_queues: true,
+        default_limit: Some(LIMIT),
+        draws: "form = linux",
+        ..Mechanism::PLAIN
+    },
     title: "Dual-queue coupled AQM of L4S (DualPI2)",
     example: r#"[links.bottleneck.queue]
 kind = "dualpi2"

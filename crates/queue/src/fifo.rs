@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use evenflow_base::schema::{Mechanism, Problem, Room, Values};
+use evenflow_base::schema::{Mechanism, Problem, Room, Traits, Values};
 use evenflow_base::{Heap, Packet, Time};
 
 use crate::held::{Dropped, FlowTable, Kind, Queued, Schedule, Sent, Served};
@@ -48,7 +48,7 @@ impl Kind for Fifo {
 pub static TABLE: Mechanism = Mechanism {
     kind: "fifo",
     room: Room::Scheduler,
-    traits: Mechanism::PLAIN,
+    traits: Traits { default: true, ..Mechanism::PLAIN },
     title: "First in, first out (FIFO)",
     example: r#"[links.bottleneck.queue.scheduler]
 kind = "fifo""#,

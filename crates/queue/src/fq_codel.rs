@@ -170,7 +170,13 @@ impl Kind for FqCodel {
 pub static TABLE: Mechanism = Mechanism {
     kind: "fq-codel",
     room: Room::Queue,
-    traits: Traits { hashes: true, owns_queues: true, default_limit: Some(LIMIT), ..Mechanism::PLAIN },
+    traits: Traits {
+        hashes: true,
+        in_turn: true,
+        owns_queues: true,
+        default_limit: Some(LIMIT),
+        ..Mechanism::PLAIN
+    },
     title: "Flow queue CoDel (FQ-CoDel)",
     example: r#"[links.bottleneck.queue]
 kind = "fq-codel"
@@ -200,7 +206,7 @@ interval = "100 ms""#,
         PUSHED_OUT,
     ],
     counters: &[
-        Counter { name: "codel", doc: "Dropped by the CoDel of a queue." },
+        Counter { name: Reason::Codel.name(), doc: "Dropped by the CoDel of a queue." },
         Counter { name: "ce_threshold", doc: "Marked: the packet's queueing delay exceeded ce_threshold." },
         Counter { name: "pushed_out", doc: "Dropped from the head of the longest queue at a full buffer." },
         Counter {

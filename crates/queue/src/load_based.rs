@@ -5,7 +5,7 @@
 //! probability α (ρ - ρ0), limited to 0 to 1. The first interval marks none. The probability is at most α (1
 //! - ρ0) at full load; senders that need more marks fill the queue.
 
-use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Values};
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
 use evenflow_base::{Duration, Packet, Rate, Stream, Time};
 
 use crate::action::ACTION;
@@ -207,7 +207,7 @@ params! {
 pub static TABLE: Mechanism = Mechanism {
     kind: "load-based",
     room: Room::Queue,
-    traits: Mechanism::PLAIN,
+    traits: Traits { draws: "always", ..Mechanism::PLAIN },
     title: "Load-based marking",
     example: r#"[links.bottleneck.queue]
 kind = "load-based"

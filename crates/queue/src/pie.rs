@@ -8,7 +8,7 @@
 //! Options: ECN (section 5.1), de-randomisation (section 5.4), a cap on updates (section 5.5). Not modelled:
 //! turning PIE off (section 5.3) and scaling by packet size.
 
-use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Values};
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
 use evenflow_base::{Duration, Packet, Stream, Time};
 
 use crate::action::mark;
@@ -306,7 +306,7 @@ impl Rule for Pie {
 pub static TABLE: Mechanism = Mechanism {
     kind: "pie",
     room: Room::Queue,
-    traits: Mechanism::PLAIN,
+    traits: Traits { draws: "always", ..Mechanism::PLAIN },
     title: "Proportional integral controller enhanced (PIE)",
     example: r#"[links.bottleneck.queue]
 kind = "pie"

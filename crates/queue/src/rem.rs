@@ -4,7 +4,7 @@
 //! Each period: P ← max(0, P + γ (a (b - b\*) + x - c)). A packet is marked with probability 1 - φ^(-P). In
 //! equilibrium the queue is at its target b\* and the load equals the capacity, for any number of users.
 
-use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Values};
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
 use evenflow_base::{Duration, Packet, Rate, Stream, Time};
 
 use crate::action::ACTION;
@@ -166,7 +166,7 @@ params! {
 pub static TABLE: Mechanism = Mechanism {
     kind: "rem",
     room: Room::Queue,
-    traits: Mechanism::PLAIN,
+    traits: Traits { draws: "always", ..Mechanism::PLAIN },
     title: "Random exponential marking (REM)",
     example: r#"[links.bottleneck.queue]
 kind = "rem"

@@ -203,7 +203,7 @@ impl Kind for Sfq {
 pub static TABLE: Mechanism = Mechanism {
     kind: "sfq",
     room: Room::Scheduler,
-    traits: Traits { hashes: true, default_limit: Some(LIMIT), ..Mechanism::PLAIN },
+    traits: Traits { hashes: true, in_turn: true, default_limit: Some(LIMIT), ..Mechanism::PLAIN },
     title: "Stochastic fairness queueing (SFQ)",
     example: r#"[links.bottleneck.queue.scheduler]
 kind = "sfq"

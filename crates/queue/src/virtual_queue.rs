@@ -10,7 +10,9 @@
 
 use std::collections::VecDeque;
 
-use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Range, Room, Value, Values};
+use evenflow_base::schema::{
+    Counter, Deviation, Mechanism, Observable, Problem, Range, Room, Traits, Value, Values,
+};
 use evenflow_base::{Heap, Packet, Rate, Stream, Time};
 
 use crate::action::{ACTION, mark};
@@ -260,7 +262,7 @@ params! {
 pub static TABLE: Mechanism = Mechanism {
     kind: "virtual-queue",
     room: Room::Queue,
-    traits: Mechanism::PLAIN,
+    traits: Traits { marks_in_runs: true, ..Mechanism::PLAIN },
     title: "Virtual queue marking",
     example: r#"[links.bottleneck.queue]
 kind = "virtual-queue"

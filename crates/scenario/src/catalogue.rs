@@ -1,7 +1,7 @@
 //! Every mechanism there is, by room, and the documents made of their tables.
 
 use evenflow_base::schema::{
-    Counter, Fallback, Mechanism, Nested, Observable, Param, Problem, Room, Type, Values,
+    Counter, Fallback, Mechanism, Mouth, Nested, Observable, Param, Problem, Room, Type, Values,
 };
 use evenflow_transport::Profile;
 use evenflow_transport::profile::{COMPLETE, LINES, UNDOCUMENTED};
@@ -95,14 +95,12 @@ pub(crate) fn complete(mechanism: &Mechanism, values: &mut Values) {
     }
 }
 
-/// The rule of a queue that has a limit or a scheduler only.
-pub(crate) fn droptail() -> &'static Mechanism {
-    &evenflow_queue::droptail::TABLE
-}
-
-/// The scheduler of a queue that names none.
-pub(crate) fn fifo() -> &'static Mechanism {
-    &evenflow_queue::fifo::TABLE
+/// The mechanism of a room where a scenario names none.
+///
+/// # Panics
+/// The room has no default.
+pub(crate) fn default(room: Room) -> &'static Mechanism {
+    mechanisms().find(|m| m.room == room && m.traits.default).expect("a default")
 }
 
 /// The noun for a mechanism of a room in messages.
@@ -217,7 +215,9 @@ fn mechanism_json(m: &Mechanism) -> Json {
         "kind": m.kind, "room": m.room.name(), "title": m.title, "doc": m.doc, "source": m.source, "acts": acts,
         "params": params, "observables": observables(m.observables), "counters": counters(m.counters),
         "deviations": deviations, "presets": evenflow_queue::presets(m.kind).unwrap_or_default(),
-        "example": m.example,
+        "example": m.example, "traits": m.traits.flags(), "draws": m.traits.draws, "peers": m.traits.peers,
+        "mouth": m.traits.mouth.map_or("", Mouth::name), "place": m.traits.place.name(),
+        "completion": m.traits.completion,
     })
 }
 
@@ -254,7 +254,7 @@ fn key_json(key: &Key, source: &str) -> Json {
         _ => "",
     };
     json!({
-        "name": key.name, "type": key.shape.describe(), "unit": unit, "default": default(key.default),
+        "name": key.name, "type": key.shape.describe(), "unit": unit, "default": default_words(key.default),
         "range": key.range.words(), "source": source, "doc": key.doc,
     })
 }
@@ -285,7 +285,7 @@ fn unit(ty: Type) -> &'static str {
 }
 
 /// A default in words.
-fn default(fallback: Fallback) -> String {
+fn default_words(fallback: Fallback) -> String {
     match fallback {
         Fallback::Required => "required".into(),
         Fallback::Absent(meaning) => format!("absent: {meaning}"),

@@ -91,6 +91,12 @@ impl Link {
     pub fn scheduler_per(&self) -> SchedulerPer {
         self.forward.queue.as_ref().map_or(SchedulerPer::Class, |queue| queue.scheduler_per)
     }
+
+    /// Whether its queue may mark ECN-capable packets, by direction.
+    pub fn marks(&self) -> [bool; 2] {
+        let marks = |way: &Direction| way.queue.as_ref().is_some_and(Queue::marks);
+        [marks(&self.forward), self.reverse.as_ref().is_some_and(marks)]
+    }
 }
 
 words! {
@@ -276,6 +282,13 @@ impl Queue {
     pub fn is_hashed(&self) -> bool {
         let scheduler = self.scheduler.as_ref().unwrap_or(&self.rule);
         scheduler.mechanism.traits.hashes
+    }
+
+    /// Whether it may mark ECN-capable packets, now or after a step.
+    pub fn marks(&self) -> bool {
+        let mut specs = std::iter::once(&self.rule).chain(&self.scheduler);
+        specs.any(|spec| evenflow_queue::marks(spec.mechanism.kind, &spec.values))
+            || self.changes.iter().any(|(_, later)| later.marks())
     }
 }
 

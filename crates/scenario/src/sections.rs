@@ -304,7 +304,7 @@ section! {
         limit: Stepped(Type::QueueLength),
             Absent("unlimited; 10240 packets with fq-codel, fq-pie and cobalt, 10000 with dualpi2, 127 with sfq"), Range::POSITIVE;
         /// The scheduler, which selects the next packet.
-        scheduler: Table(&SCHEDULER, Some(Room::Scheduler)), Absent("fifo");
+        scheduler: Table(&SCHEDULER, Some(Room::Scheduler)), Absent(evenflow_queue::fifo::TABLE.kind);
         /// Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
         /// packets and create a new one.
         change: Value(Change::TYPE), Default("keep");
@@ -401,7 +401,7 @@ section! {
 pub static CONGESTION_CONTROL: Key = Key {
     name: "congestion_control",
     shape: Named(Room::CongestionControl),
-    default: Default("newreno"),
+    default: Default(evenflow_transport::congestion_control::newreno::TABLE.kind),
     range: Range::ANY,
     doc: "The congestion control: a name, or a table with kind and parameters.",
 };

@@ -192,7 +192,7 @@ reference_rate = "10 kbit/s""#,
 pub static FAIR_TABLE: Mechanism = Mechanism {
     kind: "fair-activity-meter",
     room: Room::Stage,
-    traits: Traits { labels: true, ..Mechanism::PLAIN },
+    traits: Traits { labels: true, draws: "always", ..Mechanism::PLAIN },
     title: "Fair activity meter",
     example: r#"groups.users.path = ["meter", "bottleneck"]
 

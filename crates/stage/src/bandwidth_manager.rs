@@ -157,7 +157,7 @@ params! {
 pub static TABLE: Mechanism = Mechanism {
     kind: "bandwidth-manager",
     room: Room::Stage,
-    traits: Traits { ways: Ways::Both, controls: true, shares: true, ..Mechanism::PLAIN },
+    traits: Traits { ways: Ways::Both, controls: true, shares: true, sessions: true, ..Mechanism::PLAIN },
     title: "Bandwidth manager",
     example: r#"groups.users.path = ["manager", "bottleneck"]
 links.bottleneck.queue.scheduler = { kind = "htb", per = "user", each = { rate = "1 Mbit/s" } }

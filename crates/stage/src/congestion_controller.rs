@@ -12,9 +12,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Room, Traits, Values, Ways};
 use evenflow_base::{Codepoint, Duration, Ecn, Heap, Packet, Time, flags};
 
-use crate::congestion_reporter::Report;
+use crate::congestion_reporter::{self, Report};
 use crate::station::{Cx, Kind, Owner, Pass, Station};
 use crate::{Kept, Message};
+
+/// Its name in scenarios.
+pub const KIND: &str = "congestion-controller";
 
 /// The configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -342,9 +345,14 @@ params! {
 
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
-    kind: "congestion-controller",
+    kind: KIND,
     room: Room::Stage,
-    traits: Traits { ways: Ways::Both, peers: &["congestion-reporter"], accounts: true, ..Mechanism::PLAIN },
+    traits: Traits {
+        ways: Ways::Both,
+        peers: &[congestion_reporter::KIND],
+        accounts: true,
+        ..Mechanism::PLAIN
+    },
     title: "Congestion controller",
     example: r#"groups.users.path = ["gateway", "bottleneck", "report"]
 

@@ -276,7 +276,7 @@ params! {
 pub static TABLE: Mechanism = Mechanism {
     kind: "rewriter",
     room: Room::Stage,
-    traits: Traits { ways: Ways::Both, ..Mechanism::PLAIN },
+    traits: Traits { ways: Ways::Both, marks: true, ..Mechanism::PLAIN },
     title: "Rewriter",
     example: r#"groups.users.path = ["rewriter", "bottleneck"]
 

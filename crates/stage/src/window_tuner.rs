@@ -297,7 +297,7 @@ params! {
 pub static TABLE: Mechanism = Mechanism {
     kind: "window-tuner",
     room: Room::Stage,
-    traits: Traits { ways: Ways::Both, place: Place::OnPath, ..Mechanism::PLAIN },
+    traits: Traits { ways: Ways::Both, sessions: true, place: Place::OnPath, ..Mechanism::PLAIN },
     title: "Window tuner",
     example: r#"groups.users.path = ["tuner", "bottleneck"]
 

@@ -4,7 +4,7 @@
 //! are applications, which close or reset their connections. A close writes nothing more; sent data is still
 //! delivered before the FIN.
 
-use evenflow_base::schema::{Mechanism, Problem, Room, Value, Values};
+use evenflow_base::schema::{Mechanism, Problem, Room, Traits, Value, Values};
 use evenflow_base::{Duration, End, Heap, Time};
 
 use crate::Common;
@@ -224,7 +224,7 @@ params! {
 pub static BULK: Mechanism = Mechanism {
     kind: "bulk",
     room: Room::Traffic,
-    traits: Mechanism::PLAIN,
+    traits: Traits { lasts: true, endless: true, ..Mechanism::PLAIN },
     title: "Bulk transfer",
     example: r#"[groups.users.traffic]
 kind = "bulk"
@@ -260,7 +260,7 @@ params! {
 pub static UPLOAD: Mechanism = Mechanism {
     kind: "upload",
     room: Room::Traffic,
-    traits: Mechanism::PLAIN,
+    traits: Traits { lasts: true, ..Mechanism::PLAIN },
     title: "Upload",
     example: r#"[groups.users.traffic]
 kind = "upload"

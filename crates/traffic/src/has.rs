@@ -6,7 +6,7 @@
 //! for a smaller one. Not modelled: parallel chunks, live video, separate sound.
 
 use evenflow_base::params::Key;
-use evenflow_base::schema::{Mechanism, Nested, Problem, Room, Value, Values};
+use evenflow_base::schema::{Mechanism, Nested, Problem, Room, Traits, Value, Values};
 use evenflow_base::{Duration, Heap, Time};
 
 use crate::Common;
@@ -545,7 +545,7 @@ params! {
 pub static TABLE: Mechanism = Mechanism {
     kind: "has",
     room: Room::Traffic,
-    traits: Mechanism::PLAIN,
+    traits: Traits { plays: true, ..Mechanism::PLAIN },
     title: "Adaptive video over HTTP",
     example: r#"[groups.users.traffic]
 kind = "has"

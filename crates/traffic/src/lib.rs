@@ -24,7 +24,7 @@ mod visitor;
 pub mod web;
 pub mod youtube;
 
-use evenflow_base::schema::{Mechanism, Nested, Problem, Room, Value, Values};
+use evenflow_base::schema::{Mechanism, Nested, Problem, Room, Traits, Value, Values};
 use evenflow_base::{Duration, Ecn, Stream, Time};
 
 pub use app::{Call, Conn, Datagram, Drawn, Event, External, Machine, NoLevel, Setting, Transfer};
@@ -130,23 +130,25 @@ pub enum Application {
     Datagrams(Source),
 }
 
-/// Whether this traffic is an [`App`], which opens flows during the run. Bulk transfers and uploads are if
-/// they end before the run.
+/// The traits of a kind of traffic.
+fn traits(kind: &str) -> Traits {
+    MECHANISMS.iter().find(|table| table.kind == kind).map_or(Mechanism::PLAIN, |table| table.traits)
+}
+
+/// Whether this traffic is an [`App`], which opens flows during the run. Traffic that lasts is one if it ends
+/// before the run.
 pub fn opens(kind: &str, values: &Values) -> bool {
-    match kind {
-        "bulk" | "upload" => values.has(Common::until),
-        kind => APPS.iter().any(|table| table.kind == kind),
-    }
+    APPS.iter().any(|table| table.kind == kind) && (!traits(kind).lasts || values.has(Common::until))
 }
 
 /// Whether traffic of this kind goes over TCP.
 pub fn needs_tcp(kind: &str) -> bool {
-    !matches!(kind, "poisson" | "cbr" | "ping")
+    !traits(kind).datagrams
 }
 
-/// Whether something comes back of it: acknowledgements, or an echo's replies.
+/// Whether acknowledgements or replies to it come back.
 pub fn is_answered(kind: &str) -> bool {
-    !matches!(kind, "poisson" | "cbr")
+    needs_tcp(kind) || traits(kind).replies
 }
 
 /// How many flows a user has of this traffic from the beginning; an [`App`] has none.
@@ -164,8 +166,7 @@ pub fn application(kind: &str, values: &Values) -> Application {
         Application::Datagrams(source)
     };
     match kind {
-        "bulk" => Application::Bytes(None),
-        "upload" => Application::Bytes(
+        kind if traits(kind).lasts => Application::Bytes(
             values.raw(data::UploadGiven::size).and_then(Value::number).map(|bytes| bytes as u64),
         ),
         "poisson" => source(Gaps::Exponential),
@@ -254,7 +255,7 @@ params! {
 pub static POISSON: Mechanism = Mechanism {
     kind: "poisson",
     room: Room::Traffic,
-    traits: Mechanism::PLAIN,
+    traits: Traits { datagrams: true, endless: true, draws: "always", ..Mechanism::PLAIN },
     title: "Poisson datagrams",
     example: r#"[groups.users.traffic]
 kind = "poisson"
@@ -293,7 +294,7 @@ params! {
 pub static CBR: Mechanism = Mechanism {
     kind: "cbr",
     room: Room::Traffic,
-    traits: Mechanism::PLAIN,
+    traits: Traits { datagrams: true, endless: true, ..Mechanism::PLAIN },
     title: "Constant-rate datagrams (CBR)",
     example: r#"[groups.users.traffic]
 kind = "cbr"

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use evenflow_base::schema::{Mechanism, Problem, Room, Value, Values};
+use evenflow_base::schema::{Mechanism, Problem, Room, Traits, Value, Values};
 use evenflow_base::{Duration, Ecn, End, Heap, Time};
 
 use crate::app::{Call, Datagram, Drawn, Event, Machine, Setting, Transfer};
@@ -148,7 +148,7 @@ params! {
 pub static TABLE: Mechanism = Mechanism {
     kind: "ping",
     room: Room::Traffic,
-    traits: Mechanism::PLAIN,
+    traits: Traits { datagrams: true, replies: true, endless: true, completion: "RTT", ..Mechanism::PLAIN },
     title: "Ping",
     example: r#"[groups.users.traffic]
 kind = "ping"

@@ -3,7 +3,7 @@
 //! Not here: HTTP/2, objects that refer to others, caches.
 
 use evenflow_base::Time;
-use evenflow_base::schema::{Mechanism, Problem, Room, Value, Values};
+use evenflow_base::schema::{Mechanism, Problem, Room, Traits, Value, Values};
 
 use crate::Common;
 use crate::app::{Call, Drawn, Event, Machine, Setting};
@@ -79,7 +79,7 @@ params! {
 pub static TABLE: Mechanism = Mechanism {
     kind: "web",
     room: Room::Traffic,
-    traits: Mechanism::PLAIN,
+    traits: Traits { completion: "page time", ..Mechanism::PLAIN },
     title: "Web pages",
     example: r#"[groups.users.traffic]
 kind = "web"

@@ -5,7 +5,7 @@
 //! blocked server catches up at TCP's speed. The player starts with some seconds in its buffer and stalls
 //! below a threshold. Not modelled: seeking, viewers who leave, changes of quality (`has`).
 
-use evenflow_base::schema::{Deviation, Mechanism, Problem, Room, Value, Values};
+use evenflow_base::schema::{Deviation, Mechanism, Problem, Room, Traits, Value, Values};
 use evenflow_base::{Duration, Time};
 
 use crate::Common;
@@ -220,7 +220,7 @@ params! {
 pub static TABLE: Mechanism = Mechanism {
     kind: "youtube",
     room: Room::Traffic,
-    traits: Mechanism::PLAIN,
+    traits: Traits { plays: true, ..Mechanism::PLAIN },
     title: "Progressive download of a video",
     example: r#"[groups.users.traffic]
 kind = "youtube"

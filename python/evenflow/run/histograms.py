@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError, nearest
 from ..scenario import paths
-from ..scenario.outline import DATAGRAMS, Outline
+from ..scenario.outline import Outline
 
 if TYPE_CHECKING:
     import numpy as np
@@ -125,8 +125,8 @@ def names(scenario: Scenario) -> list[str]:
     groups = tree.get("groups", {})
     for name, group in groups.items():
         at = paths.render(("groups", name))
-        kinds = {str(one["kind"]) for one in group["traffic"]}
-        found += [f"{at}.delay", *([f"{at}.rtt"] if kinds - {*DATAGRAMS} else []), f"{at}{USERS}"]
+        tcp = any("tcp" in one for one in group["traffic"])
+        found += [f"{at}.delay", *([f"{at}.rtt"] if tcp else []), f"{at}{USERS}"]
     for name, link in tree.get("links", {}).items():
         if "rate" not in link:
             continue

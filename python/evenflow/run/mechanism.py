@@ -7,10 +7,10 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ScenarioError, UsageError, unknown
+from ..scenario.registry import schema as schema
 from . import evidence
 from .samples import sample
 
@@ -233,15 +233,6 @@ def _unfit(given: Any, at: str = "") -> Iterator[str]:
 
 def _trees(params: dict[str, Any]) -> dict[str, Any]:
     return {name: value.to_tree() if hasattr(value, "to_tree") else value for name, value in params.items()}
-
-
-@lru_cache(maxsize=1)
-def schema() -> dict[str, Any]:
-    """Every mechanism's declarative table and every metric, as the core publishes them."""
-    from .. import _core
-
-    loaded: dict[str, Any] = json.loads(_core.schema())
-    return loaded
 
 
 def states(scenario: Scenario | None, series: str) -> tuple[str, ...]:

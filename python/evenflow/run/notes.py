@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..scenario import paths
-from ..scenario.outline import DATAGRAMS, MARKERS, Outline, Source, Way, is_random, least_of, mean_of, most_of
+from ..scenario import paths, registry
+from ..scenario.outline import Outline, Source, Way, is_random, least_of, mean_of, most_of
 from ..words import counted, listed, plain, rate, share, size, time_span
 
 if TYPE_CHECKING:
@@ -41,8 +41,6 @@ FEWEST_RUNS = 3
 """Runs of a point with fewer than which an interval is noted."""
 LOST_AT_ALL = 1e-3
 """Loss ratio below which losses do not limit a window."""
-
-WITHOUT_SLOW_START = ("constant", "wtp", "")
 
 
 @dataclass(frozen=True)
@@ -153,18 +151,19 @@ def _capable_at(outline: Outline, group: str, capable: bool, way: Way) -> bool:
         if hop == way.name:
             break
         stage = stages.get(hop, {})
-        if stage.get("kind") == "tunnel-ingress":
+        mouth = registry.table_of(stage).get("mouth")
+        if mouth == "ingress":
             around.append(capable)
             rules = stage.get("ecn", "rfc6040")
             capable = rules == "paper" or (capable and rules != "rfc6040-compatibility")
-        elif stage.get("kind") == "tunnel-egress" and around:
+        elif mouth == "egress" and around:
             capable = around.pop()
     return capable
 
 
 def _not_ecn_capable(outline: Outline) -> Iterator[Note]:
     for way in outline.ways.values():
-        if way.kind not in MARKERS or not way.marks():
+        if "action" not in way.queue or not way.marks:
             continue
         users = outline.crossing(way)
         without = [source for source in users if not _capable_at(outline, source.group, source.is_ecn_capable, way)]
@@ -191,7 +190,7 @@ def _capable(outline: Outline, source: Source) -> str:
 
 def _never_marked(outline: Outline) -> Iterator[Note]:
     for source in outline.sources:
-        if not source.is_ecn_capable or not source.ways or any(way.marks() for way in source.ways):
+        if not source.is_ecn_capable or not source.ways or any(way.marks for way in source.ways):
             continue
         links = listed([way.name if way.forward else f"-{way.name}" for way in source.ways])
         told = f'ecn = "{source.tcp["ecn"]}"' if source.tcp else "ecn_capable = true"
@@ -243,7 +242,11 @@ def _short_warmup(outline: Outline) -> Iterator[Note]:
     window = outline.duration - outline.warmup
     worst: tuple[float, Source, float] | None = None
     for source in outline.sources:
-        if source.kind != "bulk" or source.control in WITHOUT_SLOW_START or source.tcp is None:
+        if (
+            not registry.has(source.kind, "endless")
+            or source.tcp is None
+            or registry.has(source.control, "no_slow_start")
+        ):
             continue
         start = source.table["start"]
         last = most_of(start)
@@ -297,23 +300,33 @@ def _on_path(outline: Outline, group: str) -> Iterator[tuple[str, Mapping[str, A
             yield name, stages[name]
 
 
+def _polices(stage: Mapping[str, Any]) -> bool:
+    """Whether a stage limits the congestion that its users report."""
+    return registry.table_of(stage).get("place") == "ingress"
+
+
+def _audits(stage: Mapping[str, Any]) -> bool:
+    """Whether a stage compares reports with the congestion before it."""
+    return registry.table_of(stage).get("place") == "egress"
+
+
 def _credit_without_auditor(outline: Outline) -> Iterator[Note]:
     for source in outline.sources:
         conex = (source.tcp or {}).get("conex") or {}
-        audited = any(stage["kind"] == "auditor" for _, stage in _on_path(outline, source.group))
+        audited = any(_audits(stage) for _, stage in _on_path(outline, source.group))
         if conex.get("credit", "none") != "none" and not audited:
             text = (
                 f"{source.group} sends Credit ({conex['credit']}), but its path has no auditor that uses it. A queue "
-                'that marks drops such packets. Remove credit, or put a stage of kind "auditor" behind that queue.'
+                "that marks drops such packets. Remove credit, or put an auditor stage behind that queue."
             )
             yield Note("credit-without-auditor", f"groups.{source.group}", text)
 
 
 def _counts(stage: Mapping[str, Any]) -> str | None:
     """The unit of a congestion policer or an auditor, packets or bytes; None for other stages."""
-    if stage["kind"] == "auditor":
+    if _audits(stage):
         amount = stage["allowance"]
-    elif stage["kind"] == "congestion-policer" and stage.get("rule", "bucket") == "bucket":
+    elif _polices(stage) and stage.get("rule", "bucket") == "bucket":
         amount = stage["depth"]
     else:
         return None
@@ -328,7 +341,7 @@ def _mixed_units(outline: Outline) -> Iterator[Note]:
             if sent is None or counted_in in (None, sent):
                 continue
             does, follows = "charges", "users are charged too much or too little"
-            if stage["kind"] == "auditor":
+            if _audits(stage):
                 does, follows = "counts", "the balance of honest flows drifts until they are sanctioned"
             text = (
                 f"Senders of {source.group} report congestion in {sent}, but stages.{name} {does} {counted_in}. With "
@@ -347,9 +360,9 @@ def _markers_before(outline: Outline, source: Source) -> Iterator[tuple[str, Map
         stage = stages.get(hop)
         if stage is None:
             way = next(ways)
-            before += [way.name] * way.marks()
+            before += [way.name] * way.marks
             continue
-        inside += {"tunnel-ingress": 1, "tunnel-egress": -1}.get(stage["kind"], 0)
+        inside += {"ingress": 1, "egress": -1}.get(registry.table_of(stage).get("mouth", ""), 0)
         if inside == 0:
             yield hop, stage, list(before)
 
@@ -359,7 +372,7 @@ def _policer_behind(outline: Outline) -> Iterator[Note]:
         if not (source.tcp or {}).get("conex"):
             continue
         for name, stage, before in _markers_before(outline, source):
-            if stage["kind"] == "congestion-policer" and before:
+            if _polices(stage) and before:
                 text = (
                     f"stages.{name} is behind links.{before[0]}, whose queue marks. Packets dropped there are not "
                     "charged, and packets dropped by the policer have already used the link. A packet marked by RFC "
@@ -374,7 +387,7 @@ def _marks_not_reported(outline: Outline) -> Iterator[Note]:
         if conex.get("report") != "loss" or not source.is_ecn_capable:
             continue
         for name, stage, before in _markers_before(outline, source):
-            if stage["kind"] == "auditor" and stage["audit"] != "loss" and before:
+            if _audits(stage) and stage["audit"] != "loss" and before:
                 text = (
                     f"Senders of {source.group} report only losses, but stages.{name} also counts the marks of "
                     f"links.{before[0]}. It sanctions even honest flows. Set "
@@ -385,7 +398,7 @@ def _marks_not_reported(outline: Outline) -> Iterator[Note]:
 
 def _shared_bucket(outline: Outline) -> Iterator[Note]:
     for name, stage in outline.tree.get("stages", {}).items():
-        if stage["kind"] != "congestion-policer":
+        if not _polices(stage):
             continue
         groups = [g for g in outline.tree["groups"] if name in outline.tree["groups"][g]["path"]]
         users = sum(int(outline.tree["groups"][group].get("users", 1)) for group in groups)
@@ -462,9 +475,14 @@ def _crossing(outline: Outline, stage: str) -> Iterator[tuple[str, str]]:
             yield group, legs[0]
 
 
+def _tunes(stage: Mapping[str, Any]) -> bool:
+    """Whether a stage lowers the windows of the sessions through it."""
+    return registry.has(stage, "sessions") and not registry.has(stage, "controls")
+
+
 def _tuner_against_data(outline: Outline) -> Iterator[Note]:
     for name, stage in outline.tree.get("stages", {}).items():
-        if stage["kind"] != "window-tuner":
+        if not _tunes(stage):
             continue
         for group, leg in _crossing(outline, name):
             if leg.startswith("-"):
@@ -478,7 +496,7 @@ def _tuner_against_data(outline: Outline) -> Iterator[Note]:
 
 def _more_than_the_line(outline: Outline) -> Iterator[Note]:
     for name, stage in outline.tree.get("stages", {}).items():
-        if stage["kind"] != "bandwidth-manager" or is_random(stage["rate"]):
+        if not registry.has(stage, "shares") or is_random(stage["rate"]):
             continue
         link = stage["controls"]
         way = outline.ways[link.removeprefix("-"), not link.startswith("-")]
@@ -511,7 +529,7 @@ def _no_credit(outline: Outline) -> Iterator[Note]:
             continue
         for name, stage in _on_path(outline, source.group):
             waits = "delay" in stage and least_of(stage["delay"]) > 0
-            if stage["kind"] == "auditor" and stage["rule"] == "balance" and not waits:
+            if _audits(stage) and stage["rule"] == "balance" and not waits:
                 text = (
                     f"Senders of {source.group} send no credit. stages.{name} charges congestion a round trip before "
                     "the sender can report it, so it sanctions honest flows. Set "
@@ -523,7 +541,7 @@ def _no_credit(outline: Outline) -> Iterator[Note]:
 def _no_lag(outline: Outline) -> Iterator[Note]:
     for name, stage in outline.tree.get("stages", {}).items():
         waits = "delay" in stage and least_of(stage["delay"]) > 0
-        if stage["kind"] == "auditor" and stage["rule"] != "balance" and not waits:
+        if _audits(stage) and stage["rule"] != "balance" and not waits:
             text = (
                 f"The rule {stage['rule']} charges marks immediately, but senders report them a round trip later. "
                 "It sanctions honest flows. Set delay to twice the longest round trip."
@@ -545,7 +563,7 @@ def _refused_ecn(outline: Outline) -> Iterator[Note]:
 
 def _credit_dropped(outline: Outline) -> Iterator[Note]:
     for way in outline.ways.values():
-        if not way.marks() or way.queue.get("action") != "mark":
+        if not way.marks or way.queue.get("action") != "mark":
             continue
         groups = list(
             dict.fromkeys(
@@ -565,7 +583,7 @@ def _credit_dropped(outline: Outline) -> Iterator[Note]:
 def _sees_nothing(outline: Outline) -> Iterator[Note]:
     for name, stage in outline.tree.get("stages", {}).items():
         kind = stage["kind"]
-        if kind not in ("auditor", "congestion-policer"):
+        if not (_audits(stage) or _polices(stage)):
             continue
         crossing = [
             source for source in outline.sources if any(name == own for own, _ in _on_path(outline, source.group))
@@ -575,15 +593,15 @@ def _sees_nothing(outline: Outline) -> Iterator[Note]:
         if stage.get("legacy") != "police" and not any(_conex(source) for source in crossing):
             text = f"No sender through this {kind} uses ConEx. It receives no reports, and passes every packet. "
             yield Note("no-reports", f"stages.{name}", text + "Set tcp.conex, or remove the stage.")
-        elif kind == "auditor" and stage["audit"] == "ecn":
+        elif _audits(stage) and stage["audit"] == "ecn":
             marked = [
                 before
                 for source in crossing
                 for own, _, before in _markers_before(outline, source)
                 if own == name and before
             ]
-            stages = [stage["kind"] for source in crossing for _, stage in _on_path(outline, source.group)]
-            if not marked and "rewriter" not in stages and "activity-aqm" not in stages:
+            stages = [stage for source in crossing for _, stage in _on_path(outline, source.group)]
+            if not marked and not any(registry.has(stage, "marks") for stage in stages):
                 text = (
                     'It audits marks (audit = "ecn"), but no queue before it marks. '
                     'Set audit = "loss", or use a marking queue on a link before it.'
@@ -600,11 +618,11 @@ def _losses_behind(outline: Outline) -> Iterator[Note]:
         stages = outline.tree.get("stages", {})
         for hop in outline.tree["groups"][source.group]["path"]:
             if hop in stages:
-                if stages[hop]["kind"] == "auditor" and stages[hop]["audit"] != "ecn":
+                if _audits(stages[hop]) and stages[hop]["audit"] != "ecn":
                     auditors.append(hop)
                 continue
             way = next(ways)
-            if auditors and way.rate and not way.is_unlimited and not way.marks():
+            if auditors and way.rate and not way.is_unlimited and not way.marks:
                 text = (
                     f"stages.{auditors[0]} audits losses, but is before links.{way.name}, whose queue drops. It misses "
                     "these losses. Put it behind that link."
@@ -620,10 +638,10 @@ def _marks_behind_reporter(outline: Outline) -> Iterator[Note]:
         ways = iter(sources[0].ways) if sources else iter(())
         for hop in outline.tree["groups"][group]["path"]:
             if hop in stages:
-                reporter = hop if stages[hop]["kind"] == "congestion-reporter" else reporter
+                reporter = hop if registry.has(stages[hop], "sends") else reporter
                 continue
             way = next(ways, None)
-            if reporter and way is not None and way.marks():
+            if reporter and way is not None and way.marks:
                 text = (
                     f"stages.{reporter} is before links.{way.name}, whose queue also marks. It does not report these "
                     "marks. Put it behind that link."
@@ -635,11 +653,11 @@ def _marks_behind_reporter(outline: Outline) -> Iterator[Note]:
 def _top_never(outline: Outline) -> Iterator[Note]:
     for source in outline.sources:
         rule = source.table.get("adaptation")
-        if source.kind != "has" or not rule or is_random(source.table["buffer"]):
+        if not rule or is_random(source.table["buffer"]):
             continue
         needs = sum(least_of(rule[name]) for name in ("reservoir", "cushion") if name in rule)
         if "cushion" not in rule or "reservoir" not in rule:
-            needs = least_of(rule["target_buffer"]) if rule["kind"] == "bola" else 0.0
+            needs = least_of(rule["target_buffer"]) if registry.has(rule, "by_buffer") else 0.0
         holds = mean_of(source.table["buffer"])
         if needs > holds * (1 + 1e-9):
             text = (
@@ -662,7 +680,7 @@ def _on_no_path(outline: Outline) -> Iterator[Note]:
 def _without_sessions(outline: Outline) -> Iterator[Note]:
     """A manager or tuner that can detect no session."""
     for name, stage in outline.tree.get("stages", {}).items():
-        if stage["kind"] not in ("bandwidth-manager", "window-tuner"):
+        if not registry.has(stage, "sessions"):
             continue
         groups = [group for group, _ in _crossing(outline, name)]
         sources = [source for group in groups for source in outline.by_group[group] if source.tcp]
@@ -760,8 +778,8 @@ def _coarse_windows(outline: Outline, record: Mapping[str, Any]) -> Iterator[Not
     """Windows set by a stage are rounded to units of the window scale (RFC 7323 section 2.2)."""
     for name, stage in outline.tree.get("stages", {}).items():
         measured = (record.get("stages") or {}).get(name) or {}
-        window = measured.get("target_window") if stage["kind"] == "window-tuner" else None
-        if stage["kind"] == "rewriter" and "window" in stage and not is_random(stage["window"]):
+        window = measured.get("target_window") if _tunes(stage) else None
+        if "window" in stage and not is_random(stage["window"]):
             window = mean_of(stage["window"])
         sources = [source for group, _ in _crossing(outline, name) for source in outline.by_group[group] if source.tcp]
         if not window or not sources:
@@ -855,12 +873,17 @@ def _round_trip_s(record: Mapping[str, Any], source: Source) -> float:
 
 
 def _window_bound(outline: Outline, record: Mapping[str, Any], source: Source) -> Iterator[Note]:
-    if source.tcp is None or source.kind != "bulk":
+    if source.tcp is None or not registry.has(source.kind, "endless"):
         return
     rates = _rates(record, outline, source)
     group = record["groups"][source.group]
     trip = _round_trip_s(record, source)
-    if not rates or trip <= 0 or source.control == "constant" or (group.get("loss_ratio") or 0.0) > LOST_AT_ALL:
+    if (
+        not rates
+        or trip <= 0
+        or registry.has(source.control, "fixed_window")
+        or (group.get("loss_ratio") or 0.0) > LOST_AT_ALL
+    ):
         return
     payload = (source.packet - source.ack) / source.packet
     bound = _bytes(source.tcp["max_window"], source.packet - source.ack)
@@ -889,7 +912,7 @@ def _access_bound(outline: Outline, record: Mapping[str, Any], source: Source) -
     access = next((way for way in source.ways if way.per and way.rate), None)
     shared = [way for way in source.ways if not way.per and way.rate]
     first = source.index == 0
-    if access is None or not shared or not first or source.kind in DATAGRAMS:
+    if access is None or not shared or not first or source.tcp is None:
         return
     rate_of = access.table["rate"]
     if isinstance(rate_of, Mapping):
@@ -924,7 +947,8 @@ def _lockstep(outline: Outline, record: Mapping[str, Any], source: Source) -> It
     rates = _rates(record, outline, source)
     group = record["groups"][source.group]
     window = outline.duration - outline.warmup
-    if len(rates) < 2 or not group.get("loss_ratio") or source.kind not in ("bulk", "cbr"):
+    steady = registry.has(source.kind, "endless") and not registry.has(source.kind, "replies")
+    if len(rates) < 2 or not group.get("loss_ratio") or not steady or registry.draws(source.table):
         return
     mean = sum(rates) / len(rates)
     if mean * window / 8 < ENOUGH_PACKETS * source.packet:
@@ -962,7 +986,7 @@ def _dropping(record: Mapping[str, Any], source: Source) -> Way | None:
     if not any(drops):
         return None
     worst = source.ways[drops.index(max(drops))]
-    return worst if worst.kind == "droptail" else None
+    return worst if registry.has(worst.kind, "drops_tail") else None
 
 
 def _jostled(outline: Outline, source: Source, bottleneck: Way) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import EvenflowError, Interrupted, ScenarioError
+from ..scenario import registry
 from .record import require_same
 
 if TYPE_CHECKING:
@@ -28,8 +29,6 @@ MOST_TRACES = 4
 """Runs in which users are followed one after another, because all together are too many."""
 MOST_FOLLOWED = 200
 """Users who are followed in one run: the engine follows so many flows, and a page has room for no more."""
-PLAYERS = ("has", "youtube")
-"""Traffic that fetches video over connections it opens."""
 HELD = ("B", "s", "bit/s")
 """Units of observables that a view looks at in stages: what they hold, not what they have counted."""
 
@@ -225,7 +224,7 @@ def _wanted_in_a_view(tree: Mapping[str, Any], duration_s: float) -> Series:
         base = paths.render(("links", name))
         queue = link.get("queue", {})
         scheduler = queue.get("scheduler", {}) if isinstance(queue, Mapping) else {}
-        if isinstance(scheduler, Mapping) and scheduler.get("kind") == "htb":
+        if isinstance(scheduler, Mapping) and registry.has(scheduler, "tree"):
             leaves = few and scheduler.get("per") in ("user", "flow")
             nodes = ["leaves[*]"] if leaves else [f"classes.{paths.render((c,))}" for c in scheduler.get("classes", {})]
             for node in nodes:
@@ -247,7 +246,7 @@ def _wanted_in_a_view(tree: Mapping[str, Any], duration_s: float) -> Series:
 
 def _connections(traffic: Any) -> int:
     """Over how many connections the players of a group fetch; 0 where its only traffic is none that plays."""
-    if not isinstance(traffic, Mapping) or traffic.get("kind") not in PLAYERS:
+    if not isinstance(traffic, Mapping) or not registry.has(traffic, "plays"):
         return 0
     several = traffic.get("connections", 1)
     return several if isinstance(several, int) else 1

@@ -117,9 +117,7 @@ class Sender:
         return "<Sender>"
 
 
-def sender(
-    stack: str = "rfc", congestion_control: Any = "newreno", mss: int | str | None = None, **lines: Any
-) -> Sender:
+def sender(stack: str = "rfc", congestion_control: Any = None, mss: int | str | None = None, **lines: Any) -> Sender:
     """Make the sending end of a connection, to drive it packet by packet.
 
     Args:
@@ -133,7 +131,9 @@ def sender(
         UsageError: no such stack, control or line (the nearest is named), or they contradict each other.
     """
     control = congestion_control.to_tree() if hasattr(congestion_control, "to_tree") else congestion_control
-    tcp: dict[str, Any] = {"stack": stack, "congestion_control": control, **lines}
+    tcp: dict[str, Any] = {"stack": stack, **lines}
+    if control is not None:
+        tcp["congestion_control"] = control
     if mss is not None:
         tcp["mss"] = mss if isinstance(mss, str) else f"{mss} B"
     return Sender(tcp)

@@ -15,6 +15,7 @@ from typing import Any
 
 from .. import _core
 from ..errors import ScenarioError, nearest
+from .registry import has
 from .scenario import Scenario
 
 Table = Mapping[str, Any]
@@ -223,7 +224,7 @@ def lte(
             "traffic": {"kind": "bulk", "start": {"uniform": ["0 s", "5 s"]}},
             **table,
         }
-        if made[name]["traffic"].get("kind") not in ("cbr", "poisson", "ping"):
+        if not has(made[name]["traffic"], "datagrams"):
             mine = table.get("tcp", {})
             # a sender that gets marks otherwise reports nothing unless its group says so
             if "ecn" in mine and "conex" not in mine:

@@ -13,18 +13,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from . import paths
+from . import paths, registry
 
 if TYPE_CHECKING:
     from .scenario import Scenario
 
 Tree: TypeAlias = "Mapping[str, Any]"
 
-FIFO = "fifo"
-"""The scheduler of a queue that names none."""
-DATAGRAMS = ("poisson", "cbr", "ping")
-MARKERS = ("red", "virtual-queue", "load-based", "constant-probability", "rem")
-"""Queues whose `action` says what becomes of a packet they pick."""
 LAWS = ("uniform", "normal", "exponential", "gamma", "pareto", "lognormal")
 """Random distributions; `values` is dealt in turn."""
 
@@ -85,6 +80,7 @@ class Way:
         table: `rate`, `delay` and `queue` of this direction, canonical.
         per: for whom there is a copy; "" where everybody shares one.
         is_written: whether the file describes this direction; a reverse one that it does not is as the forward one.
+        marks: whether its queue may mark ECN-capable packets.
     """
 
     name: str
@@ -92,6 +88,7 @@ class Way:
     table: Tree
     per: str
     is_written: bool = True
+    marks: bool = False
 
     @property
     def path(self) -> str:
@@ -135,7 +132,7 @@ class Way:
     @property
     def scheduler(self) -> Tree:
         """The scheduler's table."""
-        found: Tree = self.queue.get("scheduler") or {"kind": FIFO}
+        found: Tree = self.queue.get("scheduler") or {"kind": registry.default("scheduler")}
         return found
 
     @property
@@ -143,8 +140,7 @@ class Way:
         """Whether the backlog is unlimited. Leaves of `htb` and a `tbf` with latency have separate limits."""
         if self.rate is None or "limit" in self.queue:
             return False
-        kind = self.scheduler["kind"]
-        return kind != "htb" and not (kind == "tbf" and "latency" in self.scheduler)
+        return not registry.has(self.scheduler, "tree") and "latency" not in self.scheduler
 
     @property
     def limit(self) -> str | None:
@@ -161,16 +157,11 @@ class Way:
             return float(number)
         return float(number) * (packet if unit == "packets" else 1) * 8 / self.rate
 
-    def marks(self) -> bool:
-        """Whether it may mark ECN-capable packets."""
-        rules = [self.queue, *_leaves(self.scheduler)]
-        return any(_rule_marks(rule) for rule in rules)
-
     @property
     def keeps_flows_apart(self) -> bool:
         """Whether its scheduler serves flows or users in turn."""
-        return self.kind == "fq-codel" or (
-            self.scheduler["kind"] in ("drr", "sfq", "htb") and self.scheduler.get("per") in ("user", "flow")
+        return registry.has(self.kind, "in_turn") or (
+            registry.has(self.scheduler, "in_turn") and self.scheduler.get("per") in ("user", "flow")
         )
 
 
@@ -178,17 +169,6 @@ def _leaves(scheduler: Tree) -> Iterator[Tree]:
     for leaf in [scheduler.get("each"), *(scheduler.get("classes") or {}).values()]:
         if isinstance(leaf, Mapping) and isinstance(leaf.get("leaf"), Mapping):
             yield leaf["leaf"]
-
-
-def _rule_marks(rule: Tree) -> bool:
-    kind = rule.get("kind")
-    if kind in MARKERS:
-        return rule.get("action") != "drop"
-    if kind == "dualpi2":
-        return True
-    if kind == "pie":
-        return mean_of(rule.get("ecn_threshold", 0.1)) > 0
-    return kind in ("codel", "fq-codel") and (rule.get("ecn", True) is True or "ce_threshold" in rule)
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,7 +223,7 @@ class Source:
     @property
     def ack(self) -> float:
         """Size of an acknowledgement, or of the reply of a ping; 0 for other datagrams."""
-        if self.kind == "ping":
+        if registry.has(self.kind, "replies"):
             return self.packet
         return mean_of(self.tcp["header"]) if self.tcp else 0.0
 
@@ -306,9 +286,10 @@ class Outline:
         found = {}
         for name, link in self.tree.get("links", {}).items():
             per = str(link.get("per", ""))
-            found[name, True] = Way(name, True, link, per)
+            forward, reverse = self.scenario.core.marks[name]
+            found[name, True] = Way(name, True, link, per, marks=forward)
             back = link.get("reverse") or {key: link[key] for key in ("rate", "delay") if key in link}
-            found[name, False] = Way(name, False, back, per, "reverse" in link)
+            found[name, False] = Way(name, False, back, per, "reverse" in link, reverse)
         return found
 
     @cached_property
@@ -380,7 +361,7 @@ class Outline:
         if key not in self._random_at:
             self._random_at[key] = any(
                 "processing" in self.tree["groups"][source.group]
-                or source.kind == "poisson"
+                or registry.draws(source.table)
                 or is_random(source.table.get("packet"))
                 for source in self.crossing(way)
             )
@@ -474,8 +455,12 @@ class Outline:
     def randomness(self) -> list[str]:
         """Paths of random quantities; empty where every seed gives the same run."""
         found = [self._as_written(path) for path in _laws(self.tree)]
-        found += [source.path for source in self.sources if source.kind == "poisson"]
-        found += [paths.render(("groups", one.group, "tcp")) for one in self.sources if one.control in ("bbr", "bbr1")]
+        found += [source.path for source in self.sources if registry.draws(source.table)]
+        found += [
+            paths.render(("groups", one.group, "tcp"))
+            for one in self.sources
+            if one.tcp and registry.draws(one.tcp["congestion_control"])
+        ]
         for way in self.ways.values():
             flows = sum(source.count for source in self.crossing(way))
             rules = [way.queue, way.scheduler, *_leaves(way.scheduler)]
@@ -485,7 +470,7 @@ class Outline:
             if "jitter" in link or ("probability" in loss and loss["probability"] not in (0, 1)):
                 found.append(paths.render(("links", name)))
         for name, stage in self.tree.get("stages", {}).items():
-            if stage.get("kind") == "fair-activity-meter":
+            if registry.draws(stage):
                 found.append(paths.render(("stages", name)))
         return list(dict.fromkeys(found))
 
@@ -504,9 +489,4 @@ def _laws(tree: Any, above: paths.Path = ()) -> Iterator[paths.Path]:
 
 def _draws(rule: Tree, flows: int) -> bool:
     """Whether a queue or scheduler draws: for its decisions, or a hash by which several flows may meet."""
-    kind = rule.get("kind")
-    if kind in ("sfq", "fq-codel"):
-        return flows > 1
-    if kind == "dualpi2":
-        return bool(rule["form"] == "linux")
-    return kind in ("red", "load-based", "constant-probability", "rem", "pie", "csfq")
+    return registry.draws(rule) or (registry.has(rule, "hashes") and flows > 1)

@@ -237,7 +237,7 @@ def traffic_of(record: Record, group: str) -> list[dict[str, Any]]:
 def _player(record: Record, group: str) -> dict[str, Any] | None:
     """The only traffic of a group, where it is a player with one connection that abandons no chunk."""
     kinds = traffic_of(record, group)
-    if len(kinds) != 1 or kinds[0].get("kind") != "has":
+    if len(kinds) != 1 or not kinds[0].get("adaptation"):
         return None
     several = kinds[0].get("connections", 1) not in (1, "one", "none", None)
     return None if several or kinds[0].get("abandon") not in (None, "never", "none") else kinds[0]

@@ -11,7 +11,8 @@ from ..errors import EvenflowError
 from ..judge import claims
 from ..run import evidence
 from ..run.tunnels import FROM
-from ..scenario.outline import FIFO, mean_of
+from ..scenario import registry
+from ..scenario.outline import mean_of
 from ..words import counted, listed
 from . import names
 from .console import clean, console, grid, plain, rate, share, table, time_span
@@ -133,10 +134,6 @@ def _delays(out: Console, groups: Mapping[str, Any]) -> None:
         grid(out, headings, _begin(out, rows, "groups"), right=tuple(range(1, len(headings))))
 
 
-_COMPLETION = {"ping": "RTT", "web": "page time"}
-"""What the completion time of a transfer is called, by the only kind of traffic with transfers."""
-
-
 def _transfers(out: Console, groups: Mapping[str, Any], written: Mapping[str, Any]) -> None:
     """Completion times of each group with transfers: pages, requests, short flows, pings."""
     rows = [
@@ -151,15 +148,15 @@ def _transfers(out: Console, groups: Mapping[str, Any], written: Mapping[str, An
     ]
     if not rows:
         return
-    kinds = {
-        traffic.get("kind")
+    times = {
+        registry.table_of(traffic).get("completion", "completion time")
         for name, g in groups.items()
         if g.get("transfers") is not None
         for traffic in _several(written.get(name, {}).get("traffic"))
     }
-    time = _COMPLETION.get(str(kinds.pop()), "completion time") if len(kinds) == 1 else "completion time"
-    times = ("first byte p50", "p95", f"{time} p50", "p95", "p99", "max")
-    grid(out, ("group", "transfers completed", *times), _begin(out, rows, "groups"), right=tuple(range(1, 8)))
+    time = times.pop() if len(times) == 1 else "completion time"
+    columns = ("first byte p50", "p95", f"{time} p50", "p95", "p99", "max")
+    grid(out, ("group", "transfers completed", *columns), _begin(out, rows, "groups"), right=tuple(range(1, 8)))
 
 
 def _several(traffic: Any) -> list[Mapping[str, Any]]:
@@ -288,11 +285,11 @@ def _queue(way: Way) -> str:
     """An admission rule and its scheduler: "red, drr per user"."""
     if way.rate is None:
         return "–"
-    scheduler = way.scheduler
-    served = "" if scheduler["kind"] == FIFO else scheduler["kind"]
+    scheduler, fifo = way.scheduler, registry.default("scheduler")
+    served = "" if scheduler["kind"] == fifo else scheduler["kind"]
     if served and "per" in scheduler:
         served += f" per {scheduler['per']}"
-    return ", ".join(part for part in (way.kind or FIFO, served) if part)
+    return ", ".join(part for part in (way.kind or fifo, served) if part)
 
 
 def _sends(source: Source) -> str:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -74,6 +74,7 @@ class MarkingCurve:
     engine: str
     sha256: str
     file: Path | None = None
+    has_queue: ClassVar[bool] = True
 
     @property
     def kind(self) -> str:
@@ -100,7 +101,7 @@ class MarkingCurve:
     def lag_s(self) -> float:
         """RED's moving average: 1 / (w_q packets/s), the mean age of what is in it; others have none."""
         weight = self.wanted.queue.get("weight")
-        if self.kind != "red" or weight is None:
+        if weight is None:
             return 0.0
         return 8 * self.wanted.packet_bytes / (float(weight) * self.wanted.rate_bps)
 

@@ -44,8 +44,6 @@ BALANCED = 1e-7
 """Largest difference of loads, as a share of the link, with which prices count as found."""
 STARTS = (0.03, 0.003, 0.1, 0.3, 0.8)
 """Shares of `top` from which prices are looked for; the last ones only where the problem may have several minima."""
-QUEUELESS = ("load-based", "constant-probability")
-"""Markers whose closed form has no queue."""
 FULL = 0.999
 """A link that does not mark and is loaded more than this has a queue without end, or nearly."""
 
@@ -238,7 +236,7 @@ class _Solver:
         if saturated or load is None:
             why = why or "it shares routes with a link that has no prediction"
             return LinkState(None, None, None, saturated, why)
-        queued = self.corrected and link.marker is not None and link.marker.kind not in QUEUELESS
+        queued = self.corrected and link.marker is not None and link.marker.has_queue
         return LinkState(prices.get(link.name, 0.0), load, delays.get(link.name, 0.0) if queued else None)
 
     # prices

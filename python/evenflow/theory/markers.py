@@ -13,7 +13,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,10 @@ class Marker(Protocol):
     @property
     def kind(self) -> str:
         """The queue's kind in the scenario."""
+
+    @property
+    def has_queue(self) -> bool:
+        """Whether it predicts a queueing delay."""
 
     @property
     def first(self) -> float:
@@ -78,9 +82,18 @@ class LoadBased:
     gain: float
     capacity: float = 1.0
     lag_s: float = 0.0
-    kind: str = "load-based"
+    kind: ClassVar[str] = "load-based"
     first: float = 0.0
     increasing: bool = True
+    has_queue: ClassVar[bool] = False
+
+    @staticmethod
+    def read(queue: Mapping[str, Any], rate_bps: float, packet_bytes: float) -> Marker:
+        """From a canonical queue table."""
+        capacity = _number(queue["capacity"]) / rate_bps if queue.get("capacity") is not None else 1.0
+        interval = _number(queue["interval"])
+        held = interval / 10 if queue["window"] == "sliding" else interval  # a sliding one moves by a tenth
+        return LoadBased(_number(queue["target"]), _number(queue["gain"]), capacity, (interval + held) / 2)
 
     @property
     def top(self) -> float:
@@ -121,9 +134,15 @@ class ConstantProbability:
 
     probability: float
     lag_s: float = 0.0
-    kind: str = "constant-probability"
+    kind: ClassVar[str] = "constant-probability"
     first: float = 0.0
     increasing: bool = True
+    has_queue: ClassVar[bool] = False
+
+    @staticmethod
+    def read(queue: Mapping[str, Any], rate_bps: float, packet_bytes: float) -> Marker:
+        """From a canonical queue table."""
+        return ConstantProbability(_number(queue["probability"]))
 
     @property
     def top(self) -> float:
@@ -168,9 +187,15 @@ class Rem:
     target_s: float
     base: float
     lag_s: float = 0.0
-    kind: str = "rem"
+    kind: ClassVar[str] = "rem"
     first: float = 0.0
     increasing: bool = True
+    has_queue: ClassVar[bool] = True
+
+    @staticmethod
+    def read(queue: Mapping[str, Any], rate_bps: float, packet_bytes: float) -> Marker:
+        """From a canonical queue table; its target is a backlog of packets of this size."""
+        return Rem(_number(queue["target"]) * 8 * packet_bytes / rate_bps, _number(queue["base"]))
 
     @property
     def top(self) -> float:
@@ -206,23 +231,8 @@ class Rem:
         return self.target_s if price > 0 else 0.0
 
 
-def closed_form(queue: Mapping[str, Any], rate_bps: float, packet_bytes: float) -> Marker:
-    """The marker of a canonical queue table whose price has a closed form.
-
-    Args:
-        queue: kind "load-based", "constant-probability" or "rem".
-        rate_bps: of the link.
-        packet_bytes: what a packet of REM's target backlog weighs.
-    """
-    number = _number
-    if queue["kind"] == "load-based":
-        capacity = number(queue["capacity"]) / rate_bps if queue.get("capacity") is not None else 1.0
-        interval = number(queue["interval"])
-        held = interval / 10 if queue["window"] == "sliding" else interval  # a sliding one moves by a tenth
-        return LoadBased(number(queue["target"]), number(queue["gain"]), capacity, (interval + held) / 2)
-    if queue["kind"] == "constant-probability":
-        return ConstantProbability(number(queue["probability"]))
-    return Rem(number(queue["target"]) * 8 * packet_bytes / rate_bps, number(queue["base"]))
+FORMS = {form.kind: form for form in (LoadBased, ConstantProbability, Rem)}
+"""The markers whose price has a closed form, by the queue's kind."""
 
 
 def _number(quantity: Any) -> float:

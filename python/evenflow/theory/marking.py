@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from .. import stats
 from ..errors import UsageError, unknown
 from ..run.study import Point, Study
-from ..scenario import paths
+from ..scenario import paths, registry
 from ..scenario.scenario import Scenario
 from ..scenario.sweep import Label
 
@@ -92,7 +92,7 @@ def _shares(scenario: Scenario, groups: Iterable[str] | None) -> list[_Share]:
         traffic = known[name].get("traffic")
         listed = isinstance(traffic, list)
         kinds = traffic if isinstance(traffic, list) else [traffic]
-        bulk = [k for k in kinds if isinstance(k, Mapping) and k.get("kind") == "bulk"]
+        bulk = [k for k in kinds if registry.has(k, "endless") and not registry.has(k, "datagrams")]
         if not bulk and groups is None:
             continue
         if len(kinds) != 1 or not bulk:

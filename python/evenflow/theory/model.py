@@ -16,13 +16,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ScenarioError, nearest
-from ..scenario import paths
+from ..scenario import paths, registry
 from ..scenario.outline import mean_of
 from . import markers
 
@@ -30,13 +30,9 @@ if TYPE_CHECKING:
     from ..scenario.scenario import Scenario
     from .markers import Marker
 
-Kind = Literal["wtp", "multcp", "newreno"]
 Reaction = Literal["every-mark", "once-per-rtt"]
 Floats = NDArray[np.float64]
 
-CONTROLS = ("wtp", "multcp", "newreno")
-MARKERS = ("load-based", "constant-probability", "rem", "red", "virtual-queue")
-CLOSED = ("load-based", "constant-probability", "rem")
 HALF_PACKET = 0.5
 """A window is sent in whole packets: the mean of its integer part is half a packet less."""
 
@@ -46,7 +42,6 @@ class Control:
     """How a window answers marks, in the mean.
 
     Attributes:
-        kind: the congestion control.
         increase: packets added a round trip: willingness-to-pay's increase weight, MulTCP's N, NewReno's 1 (1/2 with
             delayed ACKs counted one by one).
         decrease: willingness-to-pay: its decrease weight. Others: the share of the window that an event takes,
@@ -57,7 +52,7 @@ class Control:
         marked_increase: willingness-to-pay: whether an ACK that carries a mark adds to the window as well.
     """
 
-    kind: Kind
+    kind: ClassVar[str]
     increase: float = 1.0
     decrease: float = 1.0
     gain: float = 1.0
@@ -77,26 +72,29 @@ class Control:
         marked_increase: bool = True,
     ) -> Control:
         """Willingness to pay (Siris et al. 2002, section 3)."""
-        return Control("wtp", increase, decrease, gain, "every-mark", least, most, marked_increase)
+        return Wtp(increase, decrease, gain, "every-mark", least, most, marked_increase)
 
     @staticmethod
     def multcp(
         n: float = 1.0, reaction: Reaction = "once-per-rtt", *, least: float = 1.0, most: float = math.inf
     ) -> Control:
         """MulTCP (Crowcroft, Oechslin 1998): N packets a round trip are added, an event takes 1/(2N)."""
-        return Control("multcp", n, 1 / (2 * n), 1.0, reaction, least, most)
+        return MulTcp(n, 1 / (2 * n), 1.0, reaction, least, most)
 
     @staticmethod
     def newreno(growth: float = 1.0, *, least: float = 1.0, most: float = math.inf) -> Control:
         """NewReno with ECN, which takes the marks of a window as one loss (RFC 3168 section 6.1.2)."""
-        return Control("newreno", growth, 0.5, 1.0, "once-per-rtt", least, most)
+        return NewReno(growth, 0.5, 1.0, "once-per-rtt", least, most)
+
+    @classmethod
+    def read(cls, tcp: Mapping[str, Any], weight: float, most: float) -> Control:
+        """From a canonical TCP table, a user's weight and the largest window."""
+        raise NotImplementedError
 
     @property
     def weight(self) -> float:
         """Willingness to pay in marks a round trip, or MulTCP's N (1 for NewReno)."""
-        if self.kind == "wtp":
-            return self.increase * self.decrease
-        return self.increase if self.kind == "multcp" else 1.0
+        return self.increase
 
     @property
     def _squared(self) -> float:
@@ -106,26 +104,22 @@ class Control:
     def window(self, price: ArrayLike) -> Floats:
         """Mean window in packets at a path price.
 
-        Willingness to pay: w_i w_d / p (Siris et al. 2002, section 3); (1 - p) times that where only unmarked ACKs add.
         MulTCP, every mark: N √(2/p) (section 2's double decrease). Once a round trip: a cycle is a window, whose marks
         count as one, and 1/p packets more, in which N packets a round trip grow what 1/(2N) of the window takes:
         W² = 2N² (W + 1/p) (docs/theory.md has what else was tried).
         """
         p = np.asarray(price, dtype=np.float64)
         with np.errstate(divide="ignore"):
-            if self.kind == "wtp":
-                free = self.weight / p if self.marked_increase else self.weight / p - self.weight
-            elif self.reaction == "every-mark":
-                free = np.sqrt(self._squared / p)
-            else:
-                a = self._squared / 2
-                free = a + np.sqrt(a * a + self._squared / p)
-        return np.clip(free, self.least, self.most)
+            return np.clip(self._free_window(p), self.least, self.most)
+
+    def _free_window(self, p: Floats) -> Floats:
+        if self.reaction == "every-mark":
+            return np.asarray(np.sqrt(self._squared / p))
+        a = self._squared / 2
+        return np.asarray(a + np.sqrt(a * a + self._squared / p))
 
     def price(self, window: float) -> float:
         """The path price at which the window, were it not bounded, has this mean; infinite where no price is enough."""
-        if self.kind == "wtp":
-            return self.weight / (window if self.marked_increase else window + self.weight)
         if self.reaction == "every-mark":
             return self._squared / (window * window)
         if window <= self._squared:
@@ -143,8 +137,6 @@ class Control:
 
     def _free_area(self, p: Floats) -> Floats:
         with np.errstate(divide="ignore"):
-            if self.kind == "wtp":
-                return self.weight * (np.log(p) if self.marked_increase else np.log(p) - p)
             b = self._squared
             if self.reaction == "every-mark":
                 return 2 * np.sqrt(b * p)
@@ -152,18 +144,97 @@ class Control:
             return a * p + np.sqrt(p * (a * a * p + b)) + b / a * np.arcsinh(a * np.sqrt(p / b))
 
     def drift(self, window: ArrayLike, price: ArrayLike) -> Floats:
-        """Mean change of the window in packets a round trip; zero at `window(price)`.
-
-        Willingness to pay: gain (w_i - W p / w_d) (Siris et al. 2002, equation 5); w_i (1 - p) where only unmarked ACKs
-        add.
-        """
+        """Mean change of the window in packets a round trip; zero at `window(price)`."""
         w, p = np.asarray(window, dtype=np.float64), np.asarray(price, dtype=np.float64)
-        if self.kind == "wtp":
-            added = self.increase if self.marked_increase else self.increase * (1 - p)
-            return np.asarray(self.gain * (added - w * p / self.decrease))
         if self.reaction == "every-mark":
             return np.asarray(self.increase - p * w * w * self.decrease)
         return np.asarray(self.increase - self.decrease * w * (w * p / (1 + w * p)))
+
+
+class Wtp(Control):
+    """Willingness to pay (Siris et al. 2002, section 3)."""
+
+    kind: ClassVar[str] = "wtp"
+
+    @classmethod
+    def read(cls, tcp: Mapping[str, Any], weight: float, most: float) -> Control:
+        """The weights are where its form has them."""
+        table = tcp["congestion_control"]
+        if table.get("max_window") is not None:
+            most = min(most, mean_of(table["max_window"]))
+        pair = {
+            "proportional-increase": (weight, 1.0),
+            "inverse-decrease": (1.0, weight),
+            "general": (table.get("increase_weight", 1.0), table.get("decrease_weight", 1.0)),
+        }[table["form"]]
+        increase, decrease = (mean_of(one) for one in pair)
+        least, adds = mean_of(table["min_window"]), table["marked_ack"] == "increase"
+        return Control.wtp(increase, decrease, mean_of(table["gain"]), least=least, most=most, marked_increase=adds)
+
+    @property
+    def weight(self) -> float:
+        """Willingness to pay in marks a round trip."""
+        return self.increase * self.decrease
+
+    def _free_window(self, p: Floats) -> Floats:
+        """w_i w_d / p (Siris et al. 2002, section 3); (1 - p) times that where only unmarked ACKs add."""
+        return np.asarray(self.weight / p if self.marked_increase else self.weight / p - self.weight)
+
+    def price(self, window: float) -> float:
+        """The path price at which the unbounded window has this mean."""
+        return self.weight / (window if self.marked_increase else window + self.weight)
+
+    def _free_area(self, p: Floats) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.asarray(self.weight * (np.log(p) if self.marked_increase else np.log(p) - p))
+
+    def drift(self, window: ArrayLike, price: ArrayLike) -> Floats:
+        """Gain (w_i - W p / w_d) (Siris et al. 2002, equation 5); w_i (1 - p) where only unmarked ACKs add."""
+        w, p = np.asarray(window, dtype=np.float64), np.asarray(price, dtype=np.float64)
+        added = self.increase if self.marked_increase else self.increase * (1 - p)
+        return np.asarray(self.gain * (added - w * p / self.decrease))
+
+
+class MulTcp(Control):
+    """MulTCP (Crowcroft, Oechslin 1998)."""
+
+    kind: ClassVar[str] = "multcp"
+
+    @classmethod
+    def read(cls, tcp: Mapping[str, Any], weight: float, most: float) -> Control:
+        """N is its own weight, or the group's."""
+        table = tcp["congestion_control"]
+        return Control.multcp(mean_of(table.get("weight", weight)), table["react"], most=most)
+
+
+class NewReno(Control):
+    """NewReno with ECN."""
+
+    kind: ClassVar[str] = "newreno"
+
+    @classmethod
+    def read(cls, tcp: Mapping[str, Any], weight: float, most: float) -> Control:
+        """Delayed ACKs that are counted one by one slow its growth."""
+        counted_singly = not tcp["byte_counting"] and int(tcp["ack_every"]) > 1
+        return Control.newreno(1 / int(tcp["ack_every"]) if counted_singly else 1.0, most=most)
+
+    @property
+    def weight(self) -> float:
+        """It has none."""
+        return 1.0
+
+
+CONTROLS: Mapping[str, type[Control]] = {control.kind: control for control in (Wtp, MulTcp, NewReno)}
+
+
+def _markers() -> list[str]:
+    """The queues that the model has: closed forms, then those whose curve is measured."""
+    acting = [
+        table["kind"]
+        for table in registry.schema()["mechanisms"]
+        if table["room"] == "queue" and any(param["name"] == "action" for param in table["params"])
+    ]
+    return list(dict.fromkeys([*markers.FORMS, *acting]))
 
 
 @dataclass(frozen=True)
@@ -351,13 +422,14 @@ class _Reader:
         kind = traffic["kind"]
         users = int(group["users"])
         route_name = name if alone else f"{name}[{index}]"
-        if kind in ("cbr", "poisson"):
+        endless = registry.has(kind, "endless") and not registry.has(kind, "replies")
+        if endless and registry.has(kind, "datagrams"):
             size = mean_of(traffic["packet"])
             rate = mean_of(traffic["rate"]) / (8 * size)
             there, _ = self._delays(legs)
             route = Route(route_name, name, users, (), there, size, rate_pps=rate, alone=alone)
             return _Group(route, None, legs, (f"{at}.ecn_capable", "" if traffic["ecn_capable"] else "not capable"))
-        if kind != "bulk":
+        if not endless:
             self.problems.append(
                 (f"{at}.kind", f"the model has no “{kind}”: only traffic without end (nearest: bulk, cbr, poisson).")
             )
@@ -404,10 +476,9 @@ class _Reader:
         return there, sending
 
     def _control(self, tcp: Mapping[str, Any], weight: Any, place: str, name: str) -> Control | None:
-        table = tcp["congestion_control"]
-        kind = table["kind"]
+        kind = tcp["congestion_control"]["kind"]
         if kind not in CONTROLS:
-            guess = {"cubic": "newreno"}.get(kind) or nearest(kind, CONTROLS) or CONTROLS[0]
+            guess = nearest(kind, CONTROLS) or registry.default("congestion-control")
             self.problems.append(
                 (
                     f"{place}.congestion_control",
@@ -419,24 +490,7 @@ class _Reader:
             self.warnings.append(f"groups.{name}.weight is drawn for each user; the model has its mean.")
         w = mean_of(weight)
         most = mean_of(tcp["max_window"]) / mean_of(tcp["mss"])
-        bounds = {"most": most if most < 1e8 else math.inf}
-        if kind == "wtp":
-            if table.get("max_window") is not None:
-                bounds["most"] = min(bounds["most"], mean_of(table["max_window"]))
-            bounds["least"] = mean_of(table["min_window"])
-            form = table["form"]
-            pair = {
-                "proportional-increase": (w, 1.0),
-                "inverse-decrease": (1.0, w),
-                "general": (table.get("increase_weight", 1.0), table.get("decrease_weight", 1.0)),
-            }[form]
-            increase, decrease = (mean_of(weight) for weight in pair)
-            adds = table["marked_ack"] == "increase"
-            return Control.wtp(increase, decrease, mean_of(table["gain"]), marked_increase=adds, **bounds)
-        if kind == "multcp":
-            return Control.multcp(mean_of(table.get("weight", w)), table["react"], **bounds)
-        counted_singly = not tcp["byte_counting"] and int(tcp["ack_every"]) > 1
-        return Control.newreno(1 / int(tcp["ack_every"]) if counted_singly else 1.0, **bounds)
+        return CONTROLS[kind].read(tcp, w, most if most < 1e8 else math.inf)
 
     # links
 
@@ -479,20 +533,21 @@ class _Reader:
                     "random losses are not in the model (nearest: a queue of kind constant-probability).",
                 )
             )
-        kind = queue.get("kind", "droptail")
-        scheduler = queue.get("scheduler", {"kind": "fifo"})["kind"]
-        if scheduler != "fifo":
+        kind = queue.get("kind", registry.default("queue"))
+        scheduler = queue.get("scheduler", {}).get("kind", fifo := registry.default("scheduler"))
+        if scheduler != fifo:
             self.problems.append(
                 (f"{at}.queue.scheduler", f"“{scheduler}” shares by itself; the model has first in, first out (fifo).")
             )
-        if kind == "droptail":
+        if registry.has(kind, "drops_tail"):
             return
-        if kind not in MARKERS:
-            guess = nearest(kind, MARKERS) or "load-based"
+        known = _markers()
+        if kind not in known:
+            guess = nearest(kind, known) or known[0]
             self.problems.append(
                 (
                     f"{at}.queue.kind",
-                    f"“{kind}” is no marker that the model has; it has {', '.join(MARKERS)} (nearest: {guess}).",
+                    f"“{kind}” is no marker that the model has; it has {', '.join(known)} (nearest: {guess}).",
                 )
             )
             return
@@ -526,9 +581,9 @@ class _Reader:
         sizes = [g.route.packet_bytes for g in (windows or users)]
         counts = [g.route.flows for g in (windows or users)]
         size = float(np.average(sizes, weights=counts))
-        kind = queue.get("kind", "droptail")
+        kind = queue.get("kind", "")
         marker: Marker | None = None
-        if kind in MARKERS:
+        if kind in _markers():
             acks = [
                 g.route.name for g in found if g.tcp is not None and (component, not reverse, group) in self._keys(g)
             ]
@@ -544,10 +599,10 @@ class _Reader:
                     self.problems.append(
                         (where, f"is false, so that {name} drops what it picks (nearest: action mark-everything).")
                     )
-            if len(set(sizes)) > 1 and kind not in CLOSED:
+            if len(set(sizes)) > 1 and kind not in markers.FORMS:
                 self.warnings.append(f"Packets of several sizes cross {name}; its curve has their mean, {size:.0f} B.")
-            if kind in CLOSED:
-                marker = markers.closed_form(queue, mean_of(rate), size)
+            if kind in markers.FORMS:
+                marker = markers.FORMS[kind].read(queue, mean_of(rate), size)
             elif windows and not self.problems:
                 marker = self._curve(name, queue, mean_of(rate), size, windows, curves)
             elif not self.problems:
@@ -581,13 +636,13 @@ class _Reader:
         rtt = float(np.average([g.route.rtt_s for g in windows], weights=flows))
         most = max(windows, key=lambda g: g.route.flows)
         assert most.tcp is not None
-        if queue["kind"] == "virtual-queue" and any(_once(g.route.control) for g in windows):
+        if registry.has(queue, "marks_in_runs") and any(_once(g.route.control) for g in windows):
             self.warnings.append(
                 f"{name} marks packets in runs, and windows react once per round trip. They react less than the "
                 "share of marks suggests. Expect this prediction to be far off."
             )
-        tables = {markers.control_key(g.tcp)["congestion_control"]["kind"] for g in windows if g.tcp is not None}
-        if len(tables) > 1:
+        used = {markers.control_key(g.tcp)["congestion_control"]["kind"] for g in windows if g.tcp is not None}
+        if len(used) > 1:
             kind = most.route.control.kind if most.route.control is not None else ""
             self.warnings.append(
                 f"Several congestion controls cross {name}; its curve is that of {kind}, which most flows use."

@@ -623,7 +623,7 @@ def _by_manager(record: Record, group: str, user: int, word: str) -> list[tuple[
         if names[0] not in {leg.removeprefix("-") for leg in table["path"]}:
             continue
         traffic = table["traffic"] if isinstance(table["traffic"], list) else [table["traffic"]]
-        stays = all(one["kind"] == "has" and not {"until", "length", "arrivals"} & set(one) for one in traffic)
+        stays = all("adaptation" in one and not {"until", "length", "arrivals"} & set(one) for one in traffic)
         if not stays or len(traffic) > 1 or start > 0 or "per" in stage or stage.get("session", "user") != "user":
             raise UsageError(
                 f"The record does not show the shares that {names[0]} assigned. “manager” needs players without until "

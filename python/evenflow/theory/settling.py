@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from ..errors import UsageError, unknown
 from .curves import MarkingCurve
 from .dynamics import Marking, System, Trajectory, trajectory
-from .markers import ConstantProbability, LoadBased, Marker
-from .model import Fluid, Link, Route
+from .markers import ConstantProbability, LoadBased, Marker, Rem
+from .model import Fluid, Link, Route, Wtp
 from .stability import Linearised, Stability, judge
 
 if TYPE_CHECKING:
@@ -111,12 +111,12 @@ def _parts(fluid: Fluid, equilibrium: Equilibrium) -> tuple[list[Route], list[Li
     links = [k for k in fluid.links if k.marker is not None and k.name in crossed]
     if not routes or not links:
         return routes, links, "no window has a predicted rate and a price to answer"
-    other = sorted({r.control.kind for r in routes if r.control is not None and r.control.kind != "wtp"})
+    other = sorted({r.control.kind for r in routes if r.control is not None and not isinstance(r.control, Wtp)})
     if other:
         return routes, links, f"Kelly's equations are of willingness to pay, not of {', '.join(other)}"
     if any(r.control is not None and not r.control.marked_increase for r in routes):
         return routes, links, 'Kelly\'s equations have the increase of marked ACKs (marked_ack = "increase")'
-    priced = [k.name for k in links if k.marker is not None and k.marker.kind == "rem"]
+    priced = [k.name for k in links if isinstance(k.marker, Rem)]
     if priced:
         return routes, links, f"the price of {', '.join(priced)} (rem) is a memory, no function of the load"
     if len({r.packet_bytes for r in routes}) > 1:

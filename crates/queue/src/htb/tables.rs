@@ -5,7 +5,7 @@ use evenflow_base::params::Tables;
 use evenflow_base::schema::{Counter, Deviation, Mechanism, Nested, Observable, Range, Room, Traits, Value};
 
 use super::PRIORITIES;
-use evenflow_base::Duration;
+use evenflow_base::{Duration, Reason};
 
 use crate::held::Per;
 
@@ -28,13 +28,13 @@ words! {
     /// How a leaf queues.
     pub enum LeafKind {
         /// First in, first out.
-        Fifo = "fifo",
+        Fifo = crate::fifo::TABLE.kind,
         /// Stochastic fairness queueing by flow.
-        Sfq = "sfq",
+        Sfq = crate::sfq::TABLE.kind,
         /// CoDel.
-        Codel = "codel",
+        Codel = crate::codel::TABLE.kind,
         /// FQ-CoDel by flow.
-        FqCodel = "fq-codel",
+        FqCodel = crate::fq_codel::TABLE.kind,
     }
 }
 
@@ -43,7 +43,7 @@ params! {
     #[derive(Clone, Debug, PartialEq)]
     pub struct Leaf {
         /// Queue discipline: first in, first out; SFQ by flow; CoDel; FQ-CoDel by flow.
-        kind: LeafKind = LeafKind::TYPE, Text("fifo") => source: "tc-htb(8)";
+        kind: LeafKind = LeafKind::TYPE, Text(LeafKind::Fifo.word()) => source: "tc-htb(8)";
         /// Limit of the backlog: packets, bytes, or time at the class's rate.
         limit: Option<Value> = QueueLength, Absent("1000 packets; 127 with sfq, 10240 with fq-codel"), Range::POSITIVE
             => source: "Linux: the length of a device's queue; SFQ_DEPTH - 1; RFC 8290 section 5.2.3";
@@ -142,7 +142,7 @@ params! {
 pub static TABLE: Mechanism = Mechanism {
     kind: "htb",
     room: Room::Scheduler,
-    traits: Traits { shapes: true, tree: true, changes: CHANGES, ..Mechanism::PLAIN },
+    traits: Traits { shapes: true, tree: true, in_turn: true, changes: CHANGES, ..Mechanism::PLAIN },
     title: "Hierarchical token bucket (HTB)",
     example: r#"[links.bottleneck.queue.scheduler]
 kind = "htb"
@@ -193,7 +193,7 @@ each = { parent = "home", rate = "1 Mbit/s", ceil = "8 Mbit/s" }"#,
             doc: "Dropped from the longest slot of a leaf's SFQ or the longest queue of its FQ-CoDel.",
         },
         Counter { name: "reconfigured", doc: "Waited in a class that a step deleted and recreated." },
-        Counter { name: "codel", doc: "Dropped by the CoDel of a leaf or of its FQ-CoDel." },
+        Counter { name: Reason::Codel.name(), doc: "Dropped by the CoDel of a leaf or of its FQ-CoDel." },
         Counter {
             name: "ce_threshold",
             doc: "Marked: the packet's queueing delay exceeded the leaf's ce_threshold.",

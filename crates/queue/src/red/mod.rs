@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use evenflow_base::params::Key;
 use evenflow_base::schema::{
-    Counter, Deviation, Fallback, Mechanism, Observable, Problem, Range, Room, Value, Values,
+    Counter, Deviation, Fallback, Mechanism, Observable, Problem, Range, Room, Traits, Value, Values,
 };
 use evenflow_base::{Packet, Rate, Stream, Time};
 
@@ -848,7 +848,7 @@ params! {
 pub static TABLE: Mechanism = Mechanism {
     kind: "red",
     room: Room::Queue,
-    traits: Mechanism::PLAIN,
+    traits: Traits { draws: "always", ..Mechanism::PLAIN },
     title: "Random early detection (RED)",
     example: r#"[links.bottleneck.queue]
 kind = "red"

@@ -2,7 +2,7 @@
 
 use evenflow_base::schema::{Mouth, Param, Type, Value};
 use evenflow_queue::action;
-use evenflow_stage::{Reads, rewriter};
+use evenflow_stage::Reads;
 use evenflow_transport::exposure::{Cheat, Encoding, Reports};
 use evenflow_transport::profile::Ecn;
 
@@ -176,7 +176,7 @@ fn may_mark(stage: &StageDraft) -> bool {
     let marks = |param: &Param| {
         param.name == action::KEY.name && matches!(param.ty, Type::Choice(words) if words.contains(&"mark"))
     };
-    mechanism.kind == rewriter::TABLE.kind
+    mechanism.traits.marks
         || match stage.values.raw(action::KEY) {
             Some(action) => *action == Value::Word("mark".into()),
             None => stage.stage.is_none() && mechanism.params.iter().any(marks),

@@ -13,6 +13,7 @@ use serde_json::Value as Json;
 use super::drafts::{ArrivalsDraft, GroupDraft, LinkDraft, Sender, StageDraft, TrafficDraft};
 use super::table::{self, Table, name_problem, unknown_keys};
 use super::{as_table, by_name, fixed_number, list, mechanism_in, nothing, plain, text};
+use crate::catalogue;
 use crate::errors::{Errors, join, quoted, shown, suggestion};
 use crate::model::{Component, Hop, Spec, Stage, Tcp};
 use crate::sections::{CONGESTION_CONTROL, GROUP, TRAFFIC, group};
@@ -470,7 +471,7 @@ fn undrawn(values: &Values, path: &str, errors: &mut Errors) {
 
 fn congestion_control(json: Option<&Json>, path: &str, errors: &mut Errors) -> Option<Spec> {
     let path = join(path, CONGESTION_CONTROL.name);
-    let default = Json::String("newreno".into());
+    let default = Json::String(catalogue::default(Room::CongestionControl).kind.into());
     match json.unwrap_or(&default) {
         Json::Object(table) => {
             let mechanism = table::kind(table, Room::CongestionControl, &path, errors)?;

@@ -76,14 +76,7 @@ pub(super) fn links(root: &Table, errors: &mut Errors) -> Vec<LinkDraft> {
 /// Whether the queue of a direction marks packets, now or after a step. `None`: unknown because of errors.
 fn marks(queue: Option<&Option<Queue>>, direction: Option<&Table>) -> Option<bool> {
     if let Some(queue) = queue {
-        let versions = |queue: &Queue| {
-            let later = queue.changes.iter().map(|(_, later)| later.clone());
-            std::iter::once(queue.clone()).chain(later).collect::<Vec<_>>()
-        };
-        let versions: Vec<Queue> = queue.iter().flat_map(versions).collect();
-        let mut specs =
-            versions.iter().flat_map(|queue| std::iter::once(&queue.rule).chain(&queue.scheduler));
-        return Some(specs.any(|spec| evenflow_queue::marks(spec.mechanism.kind, &spec.values)));
+        return Some(queue.as_ref().is_some_and(Queue::marks));
     }
     let Some(Json::Object(table)) = direction?.get("queue") else { return None };
     let scheduler = match table.get("scheduler") {
@@ -508,7 +501,7 @@ fn rule(table: &Table, path: &str, errors: &mut Errors) -> Option<Spec> {
         );
         return None;
     }
-    table::spec(table, catalogue::droptail(), &super::keys(&QUEUE), path, errors)
+    table::spec(table, catalogue::default(Room::Queue), &super::keys(&QUEUE), path, errors)
 }
 
 fn limit(table: &Table, path: &str, errors: &mut Errors) -> Option<Value> {
@@ -543,7 +536,7 @@ fn scheduler(json: &Json, path: &str, errors: &mut Errors) -> Option<(Option<Spe
     let table = as_table(json, path, errors)?;
     let mechanism = table::kind(table, Room::Scheduler, path, errors)?;
     let spec = table::spec(table, mechanism, &["kind"], path, errors)?;
-    if std::ptr::eq(mechanism, catalogue::fifo()) {
+    if std::ptr::eq(mechanism, catalogue::default(Room::Scheduler)) {
         return Some((None, SchedulerPer::Class)); // as without a scheduler
     }
     let per = match spec.values.at(Sorted::KEY) {

@@ -3,6 +3,7 @@
 use evenflow_base::schema::{Mouth, Value};
 use evenflow_stage::congestion_controller::{self, Mode};
 use evenflow_stage::congestion_policer::{RTT_FROM, RttFrom};
+use evenflow_stage::congestion_reporter;
 use evenflow_stage::tunnel::Entrance;
 use evenflow_transport::profile::Ecn;
 
@@ -10,8 +11,8 @@ use super::drafts::{GroupDraft, StageDraft};
 use crate::errors::{Errors, join, quoted};
 use crate::model::{Component, Hop};
 
-const REPORTER: &str = "congestion-reporter";
-const CONTROLLER: &str = "congestion-controller";
+const REPORTER: &str = congestion_reporter::KIND;
+const CONTROLLER: &str = congestion_controller::KIND;
 
 /// Adds an error for each stage of the loop that could not close it. Said only where all paths and the kinds of all stages are known,
 /// whatever else is wrong with these, and after peers were tied.

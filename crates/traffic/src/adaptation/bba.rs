@@ -1,6 +1,6 @@
 //! BBA-0: a level by the buffer alone (Huang et al. 2014, section 4).
 
-use evenflow_base::schema::{Mechanism, Problem, Room, Values};
+use evenflow_base::schema::{Mechanism, Problem, Room, Traits, Values};
 
 use super::{Known, Ladder, Rule};
 
@@ -34,7 +34,7 @@ params! {
 pub static TABLE: Mechanism = Mechanism {
     kind: "bba-0",
     room: Room::Adaptation,
-    traits: Mechanism::PLAIN,
+    traits: Traits { by_buffer: true, ..Mechanism::PLAIN },
     title: "Buffer-based adaptation BBA-0",
     example: r#"groups.users.traffic.kind = "has"
 groups.users.traffic.ladder = ["1 Mbit/s", "2.5 Mbit/s", "5 Mbit/s"]

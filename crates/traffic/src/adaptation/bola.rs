@@ -3,7 +3,7 @@
 //!
 //! Not here: BOLA-O and BOLA-U (no oscillations), abandoned chunks, the placeholder buffer with which dash.js starts and seeks.
 
-use evenflow_base::schema::{Mechanism, Problem, Room, Values};
+use evenflow_base::schema::{Mechanism, Problem, Room, Traits, Values};
 
 use super::{Known, Ladder, Rule};
 
@@ -30,7 +30,7 @@ params! {
 pub static TABLE: Mechanism = Mechanism {
     kind: "bola",
     room: Room::Adaptation,
-    traits: Mechanism::PLAIN,
+    traits: Traits { by_buffer: true, ..Mechanism::PLAIN },
     title: "BOLA: buffer occupancy with logarithmic utility",
     example: r#"groups.users.traffic.kind = "has"
 groups.users.traffic.ladder = ["1 Mbit/s", "2.5 Mbit/s", "5 Mbit/s"]

@@ -5,7 +5,7 @@
 //! cruise around it. ProbeRTT halves the data in flight every five seconds without a lower round trip.
 //! Names in parentheses are the draft's.
 
-use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Room, Values};
+use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
 use evenflow_base::{Duration, Stream, Time};
 
 use crate::Profile;
@@ -1149,7 +1149,7 @@ impl Bbr {
 pub static TABLE: Mechanism = Mechanism {
     kind: "bbr",
     room: Room::CongestionControl,
-    traits: Mechanism::PLAIN,
+    traits: Traits { draws: "always", ..Mechanism::PLAIN },
     title: "BBRv3",
     example: r#"groups.users.tcp.congestion_control = "bbr""#,
     doc: "Paces around the largest delivery rate of two probing cycles. The window is a gain times the product \

@@ -5,7 +5,7 @@
 //! ten seconds. The sender paces at a gain times that rate; the window is twice their product. Losses change
 //! nothing, except for the first round trip of a recovery and where they look like those of a policer.
 
-use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Room, Values};
+use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
 use evenflow_base::{Duration, Stream, Time};
 
 use crate::Profile;
@@ -683,7 +683,7 @@ impl Bbr1 {
 pub static TABLE: Mechanism = Mechanism {
     kind: "bbr1",
     room: Room::CongestionControl,
-    traits: Mechanism::PLAIN,
+    traits: Traits { draws: "always", ..Mechanism::PLAIN },
     title: "BBRv1",
     example: r#"groups.users.tcp.congestion_control = "bbr1""#,
     doc: "Paces at a gain times the largest delivery rate of ten round trips. The window is twice the product \

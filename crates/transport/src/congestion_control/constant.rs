@@ -1,6 +1,6 @@
 //! A constant window, for tests and fixed loads.
 
-use evenflow_base::schema::{Mechanism, Problem, Room, Values};
+use evenflow_base::schema::{Mechanism, Problem, Room, Traits, Values};
 
 use crate::Profile;
 
@@ -57,7 +57,7 @@ impl Constant {
 pub static TABLE: Mechanism = Mechanism {
     kind: "constant",
     room: Room::CongestionControl,
-    traits: Mechanism::PLAIN,
+    traits: Traits { no_slow_start: true, fixed_window: true, ..Mechanism::PLAIN },
     title: "Constant window",
     example: r#"[groups.users.tcp.congestion_control]
 kind = "constant"

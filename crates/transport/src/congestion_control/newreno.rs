@@ -1,6 +1,6 @@
 //! NewReno's window (RFC 5681 section 3.1, RFC 6582): additive increase, halving.
 
-use evenflow_base::schema::{Mechanism, Problem, Room, Values};
+use evenflow_base::schema::{Mechanism, Problem, Room, Traits, Values};
 
 use crate::Profile;
 use crate::profile::WindowBase;
@@ -215,7 +215,7 @@ pub fn slow_start(w: &mut Window, bytes: f64, most: f64) -> f64 {
 pub static TABLE: Mechanism = Mechanism {
     kind: "newreno",
     room: Room::CongestionControl,
-    traits: Mechanism::PLAIN,
+    traits: Traits { default: true, ..Mechanism::PLAIN },
     title: "NewReno",
     example: r#"[groups.users.tcp]
 stack = "rfc"

@@ -4,7 +4,7 @@
 //! Each ACK adds to the window, each mark takes a fixed step off it, and the balance is a rate proportional to the weight:
 //! W = wi wd / p. It speaks packets, in real numbers, on any stack, and needs the mark of each packet.
 
-use evenflow_base::schema::{Deviation, Mechanism, Problem, Room, Values};
+use evenflow_base::schema::{Deviation, Mechanism, Problem, Room, Traits, Values};
 
 use crate::Profile;
 use crate::profile::{Ecn, WindowBase};
@@ -216,7 +216,7 @@ params! {
 pub static TABLE: Mechanism = Mechanism {
     kind: "wtp",
     room: Room::CongestionControl,
-    traits: Mechanism::PLAIN,
+    traits: Traits { no_slow_start: true, ..Mechanism::PLAIN },
     title: "Willingness to pay",
     example: r#"groups.users.weight = 2
 
