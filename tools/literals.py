@@ -23,7 +23,7 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-DECLARED = re.compile(r'^\s*(?:#\[.*\()?(?:kind\s*[:=]|pub const KIND: &str =)\s*"([a-z0-9.-]+)"', re.MULTILINE)
+DECLARED = re.compile(r'^\s*(?:#\[.*\()?(?:kind\s*[:=]|pub const (?:KIND|PEER): &str =)\s*"([a-z0-9.-]+)"', re.MULTILINE)
 ROOMS = ("queue", "stage", "traffic", "transport")
 KEYS = {"rate", "tcp"}
 GENERATED = {"python/evenflow/scenario/types.py"}

@@ -31,7 +31,7 @@ def test_every_exception_is_needed() -> None:
     [
         ('{"kind": "red"}', []),
         ('queue.scheduler = { kind = "drr" }', []),
-        ('if rule["kind"] == "red"', ["red"]),
+        ('if rule["kind"] == "red"', ["kind", "red"]),
         ('if kind == "red"', ["red"]),
         ('QUEUES = ("red", "drr")', ["red", "drr"]),
     ],

@@ -8,9 +8,6 @@
 #
 # overhead_ stays 0. With it Agent/TCP/Linux takes back what a reduction has just taken (docs/validation/conex.md).
 
-remove-all-packet-headers
-add-packet-header Common Flags IP TCP
-
 array set opt {
     groups heavy:10:36,light:90:1
     variant ecn     rtt 0.1     access_delay 0.001   limit 833
@@ -18,128 +15,20 @@ array set opt {
     window 45       minrto 0.2  start_max 0.3        overhead 0
     duration 100    seed 1
 }
-foreach argument $argv {
-    if {![regexp {^([a-z_]+)=(.+)$} $argument -> key value] || ![info exists opt($key)]} {
-        puts stderr "conex.tcl: $argument is not one of [lsort [array names opt]] with =value"
-        exit 2
-    }
-    set opt($key) $value
+set known {variant {droptail red ecn}}
+set back 100Mb
+
+proc prepare {} {}
+proc delay_of {} { return $::opt(access_delay) }
+proc flow_made {source} {}
+proc user_made {number link} {}
+proc of_group {name flow} {
+    return "\"echoed\": [total $name necnresponses_], \"marked\": [format %.0f [$flow set pmarks_]]"
 }
-if {[lsearch {droptail red ecn} $opt(variant)] < 0} {
-    puts stderr "conex.tcl: variant is droptail, red or ecn"
-    exit 2
-}
-set ecn [expr {$opt(variant) eq "ecn"}]
-
-set ns [new Simulator]
-$ns rtproto Manual
-ns-random $opt(seed)
-set starts [new RNG]
-$starts seed $opt(seed)
-
-# 1450 B and 50 of headers with timestamps. No SYN: the first packet is data, and of the same size as the others.
-Agent/TCP set packetSize_ 1450
-Agent/TCP set window_ $opt(window)
-Agent/TCP set windowInit_ 2
-Agent/TCP set syn_ false
-Agent/TCP set ecn_ $ecn
-Agent/TCP set overhead_ $opt(overhead)
-Agent/TCP set timestamps_ true
-Agent/TCP/Linux set minrto_ $opt(minrto)
-Agent/TCPSink set ts_echo_rfc1323_ true
-
-# In packets, gentle. Unless `mark_p` is 0 RED drops what it could mark as soon as the probability passes it, as ns-2 does by
-# default beyond 0.1.
-foreach {name value} [list bytes_ false queue_in_bytes_ false mean_pktsize_ 1500 thresh_ $opt(least) maxthresh_ $opt(most) \
-    linterm_ [expr {1.0 / $opt(probability)}] q_weight_ $opt(weight) setbit_ $ecn use_mark_p_ [expr {$opt(mark_p) > 0}] \
-    mark_p_ $opt(mark_p) wait_ $opt(wait)] {
-    Queue/RED set $name $value
+proc of_link {} {
+    global all waiting
+    return "\"marked\": [format %.0f [$all set pmarks_]],\
+        \"queue_delay_s_mean\": [expr {[$waiting set sum_] / [$all set pdepartures_]}],"
 }
 
-# ns-2's drop-tail refuses a packet when length + 1 >= limit; RED keeps the limit as it is.
-proc connect {from to rate delay kind limit} {
-    global ns
-    $ns simplex-link $from $to $rate $delay $kind
-    $ns simplex-link $to $from $rate $delay DropTail
-    $ns queue-limit $from $to [expr {$kind eq "DropTail" ? $limit + 1 : $limit}]
-    $ns queue-limit $to $from 1000000
-}
-
-proc route {from to args} {
-    eval [$from get-module Manual] add-route-to-adj-node $args $to
-}
-
-set edge [$ns node]
-set server [$ns node]
-connect $edge $server 100Mb [expr {$opt(rtt) / 2 - $opt(access_delay)}] [expr {$opt(variant) eq "droptail" ? "DropTail" : "RED"}] \
-    $opt(limit)
-route $edge $server -default
-route $server $edge -default
-# One counter for all, and one for each group, which is its packets' flow id.
-set all [$ns monitor-queue $edge $server ""]
-set waiting [$all get-pkts-integrator]
-set marker [$ns makeflowmon Fid]
-$ns attach-fmon [$ns link $edge $server] $marker
-
-set names {}
-foreach group [split $opt(groups) ,] {
-    foreach {name users flows} [split $group :] break
-    set fid [llength $names]
-    lappend names $name
-    set size($name) $users
-    set sources($name) {}
-    for {set user 0} {$user < $users} {incr user} {
-        set host [$ns node]
-        connect $host $edge 1Gb $opt(access_delay) DropTail 1000000
-        route $host $edge -default
-        route $edge $host
-        for {set flow 0} {$flow < $flows} {incr flow} {
-            set source [new Agent/TCP/Linux]
-            set sink [new Agent/TCPSink/Sack1]
-            $source set fid_ $fid
-            $ns attach-agent $host $source
-            $ns attach-agent $server $sink
-            $ns connect $source $sink
-            set application [new Application/FTP]
-            $application attach-agent $source
-            $ns at 0 "$source select_ca cubic"
-            $ns at [$starts uniform 0 $opt(start_max)] "$application start"
-            lappend sources($name) $source
-        }
-    }
-}
-
-proc total {name counter} {
-    global sources
-    set sum 0
-    foreach source $sources($name) { set sum [expr {$sum + [$source set $counter]}] }
-    return $sum
-}
-
-proc finish {} {
-    global ns opt all waiting marker names size
-    $waiting newpoint [$ns now] [$waiting set lasty_]
-    foreach flow [$marker flows] { set of([$flow set flowid_]) $flow }
-    set groups {}
-    set fid 0
-    foreach name $names {
-        # ack_ is the last packet acknowledged, of which the first is 0.
-        set acked [expr {[total $name ack_] + [llength $::sources($name)]}]
-        set flow $of($fid)
-        lappend groups "\"$name\": {\"users\": $size($name), \"goodput_bps\": [expr {8.0 * 1450 * $acked / $size($name) / $opt(duration)}],\
-            \"sent\": [total $name ndatapack_], \"again\": [total $name nrexmitpack_], \"timeouts\": [total $name nrexmit_],\
-            \"reductions\": [total $name ncwndcuts_], \"echoed\": [total $name necnresponses_],\
-            \"arrived\": [format %.0f [$flow set parrivals_]], \"dropped\": [format %.0f [$flow set pdrops_]],\
-            \"marked\": [format %.0f [$flow set pmarks_]]}"
-        incr fid
-    }
-    set departed [$all set pdepartures_]
-    puts "{\"simulator\": \"ns-2.35\", \"duration_s\": $opt(duration), \"arrived\": [format %.0f [$all set parrivals_]], \"dropped\": [format %.0f [$all set pdrops_]],\
-        \"marked\": [format %.0f [$all set pmarks_]], \"queue_packets_mean\": [expr {[$waiting set sum_] / $opt(duration)}],\
-        \"queue_delay_s_mean\": [expr {[$waiting set sum_] / $departed}],\
-        \"utilisation\": [expr {8.0 * [$all set bdepartures_] / $opt(duration) / 1e8}], \"groups\": {[join $groups {, }]}}"
-    exit 0
-}
-
-$ns at $opt(duration) finish
-$ns run
+source [file join [file dirname [info script]] sanhaji.tcl]

@@ -3,7 +3,7 @@
 //! tests/conformance/README.md says what a vector is. Parameters are read by their form alone, so that nothing of the
 //! scenario's decoder is needed.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use evenflow_base::bucket;
@@ -15,6 +15,9 @@ use evenflow_queue::{
     Verdict, codel, complete, fq_codel, htb, sfq,
 };
 use serde_json::{Map, Value as Json};
+
+#[path = "../../../tests/conformance/reader.rs"]
+mod reader;
 
 type Table = Map<String, Json>;
 
@@ -39,24 +42,13 @@ const OTHERS: [&str; 16] = [
 ];
 
 fn vectors() -> Vec<(PathBuf, Table)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance");
-    let mut found = Vec::new();
-    for folder in std::fs::read_dir(&root).expect("the folder of vectors") {
-        let folder = folder.expect("an entry").path();
-        if !folder.is_dir() || OTHERS.iter().any(|other| folder.ends_with(other)) {
-            continue;
-        }
-        for file in std::fs::read_dir(&folder).expect("a folder") {
-            let path = file.expect("an entry").path();
-            if path.extension().is_some_and(|e| e == "json") {
-                let text = std::fs::read_to_string(&path).expect("a file");
-                let Json::Object(table) = serde_json::from_str(&text).expect("JSON") else {
-                    panic!("a table")
-                };
-                found.push((path, table));
-            }
-        }
-    }
+    let folders = std::fs::read_dir(reader::folder("")).expect("the folder of vectors");
+    let names = folders.map(|folder| folder.expect("an entry").path()).filter(|path| path.is_dir());
+    let names = names.filter(|path| !OTHERS.iter().any(|other| path.ends_with(other)));
+    let mut found: Vec<(PathBuf, Table)> = names
+        .flat_map(|path| reader::vectors(path.file_name().and_then(|name| name.to_str()).expect("a name")))
+        .map(|(path, vector)| (path.into(), vector.as_object().expect("a table").clone()))
+        .collect();
     found.sort_by(|a, b| a.0.cmp(&b.0));
     found
 }

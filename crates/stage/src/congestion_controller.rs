@@ -16,9 +16,6 @@ use crate::congestion_reporter::{self, Report};
 use crate::station::{Cx, Kind, Owner, Pass, Station};
 use crate::{Kept, Message};
 
-/// Its name in scenarios.
-pub const KIND: &str = "congestion-controller";
-
 /// The configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
@@ -345,7 +342,7 @@ params! {
 
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
-    kind: KIND,
+    kind: congestion_reporter::PEER,
     room: Room::Stage,
     traits: Traits {
         ways: Ways::Both,

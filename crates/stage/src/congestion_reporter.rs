@@ -11,12 +11,14 @@ use std::collections::BTreeMap;
 use evenflow_base::schema::{Mechanism, Observable, Problem, Room, Traits, Values};
 use evenflow_base::{Duration, Ecn, Heap, Packet, Time};
 
+use crate::Message;
 use crate::station::{Cx, Kind, Own, Owner, Pass, Station, To, Whose};
 use crate::tunnel::Numbers;
-use crate::{Message, congestion_controller};
 
 /// Its name in scenarios.
 pub const KIND: &str = "congestion-reporter";
+/// The name of the stage that receives its reports.
+pub const PEER: &str = "congestion-controller";
 
 /// A report on one bearer. All counts start with the bearer's first packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -241,7 +243,7 @@ const PAPER: &str = "Zhang et al. 2011 section III.B, step 3";
 pub static TABLE: Mechanism = Mechanism {
     kind: KIND,
     room: Room::Stage,
-    traits: Traits { sends: true, peers: &[congestion_controller::KIND], ..Mechanism::PLAIN },
+    traits: Traits { sends: true, peers: &[PEER], ..Mechanism::PLAIN },
     title: "Congestion reporter",
     example: r#"groups.users.path = ["gateway", "bottleneck", "report"]
 

@@ -1,7 +1,5 @@
 //! The conformance vectors of stages in tests/conformance, whose README.md says what a vector is.
 
-use std::path::Path;
-
 use evenflow_base::bucket::Params;
 use evenflow_base::credit::Arithmetic;
 use evenflow_base::limit::Limit;
@@ -25,20 +23,9 @@ use evenflow_stage::{
 };
 use serde_json::Value as Json;
 
-/// The vectors of a folder, by name.
-fn vectors(folder: &str) -> Vec<(String, Json)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance").join(folder);
-    let mut found: Vec<(String, Json)> = std::fs::read_dir(&root)
-        .expect("the folder of vectors")
-        .map(|file| {
-            let path = file.expect("an entry").path();
-            let text = std::fs::read_to_string(&path).expect("a file");
-            (path.display().to_string(), serde_json::from_str(&text).expect("JSON"))
-        })
-        .collect();
-    found.sort_by(|a, b| a.0.cmp(&b.0));
-    found
-}
+#[path = "../../../tests/conformance/reader.rs"]
+mod reader;
+use reader::vectors;
 
 fn whole(table: &Json, name: &str) -> u64 {
     table[name].as_u64().unwrap_or_else(|| panic!("{name} is {}", table[name]))

@@ -1,26 +1,14 @@
 //! The conformance vectors in tests/conformance/abr, player and has: whatever stands there must be what the rules and the player here do.
 
-use std::path::Path;
-
 use evenflow_base::schema::{Fallback, Value, Values};
 use evenflow_base::{Duration, End, Stream, Time};
 use evenflow_traffic::adaptation::{Adaptation, Known, Ladder, MECHANISMS};
 use evenflow_traffic::{App, Call, Event, Moment, Playback, Setting, Thresholds};
 use serde_json::Value as Json;
 
-fn vectors(folder: &str) -> Vec<(String, Json)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance").join(folder);
-    let mut found: Vec<(String, Json)> = std::fs::read_dir(&folder)
-        .expect("the folder of vectors")
-        .map(|file| {
-            let path = file.expect("an entry").path();
-            let text = std::fs::read_to_string(&path).expect("a file");
-            (path.display().to_string(), serde_json::from_str(&text).expect("JSON"))
-        })
-        .collect();
-    found.sort_by(|a, b| a.0.cmp(&b.0));
-    found
-}
+#[path = "../../../tests/conformance/reader.rs"]
+mod reader;
+use reader::vectors;
 
 fn numbers(json: &Json) -> Vec<f64> {
     json.as_array().expect("a list").iter().map(|x| x.as_f64().expect("a number")).collect()

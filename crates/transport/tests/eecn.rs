@@ -1,11 +1,13 @@
 //! The conformance vectors of re-ECN's sender in tests/conformance, whose README.md says what a vector is.
 
-use std::path::Path;
-
 use evenflow_base::{Codepoint, Duration, Ecn, Time};
 use evenflow_transport::ecn;
 use evenflow_transport::exposure::{Credit, Exposure, Leaving, Settings};
 use serde_json::Value as Json;
+
+#[path = "../../../tests/conformance/reader.rs"]
+mod reader;
+use reader::vectors;
 
 fn code(json: &Json) -> Codepoint {
     let bits = ["not-ect", "ect1", "ect0", "ce"].iter().position(|word| json["ecn"] == *word);
@@ -65,21 +67,9 @@ fn run(vector: &Json) -> Result<(), String> {
     exposure.check().map_err(|fault| format!("{fault:?}"))
 }
 
-fn vectors() -> Vec<(String, Json)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance/eecn");
-    let files = std::fs::read_dir(&root).expect("the folder of vectors");
-    files
-        .map(|file| {
-            let path = file.expect("an entry").path();
-            let text = std::fs::read_to_string(&path).expect("a file");
-            (path.display().to_string(), serde_json::from_str(&text).expect("JSON"))
-        })
-        .collect()
-}
-
 #[test]
 fn every_vector_of_a_sender_is_met() {
-    let vectors = vectors();
+    let vectors = vectors("eecn");
     assert!(vectors.len() >= 3);
     let failed: Vec<String> =
         vectors.iter().filter_map(|(path, v)| run(v).err().map(|why| format!("{path}: {why}"))).collect();
@@ -89,7 +79,7 @@ fn every_vector_of_a_sender_is_met() {
 /// A vector that expects something else does not pass unnoticed.
 #[test]
 fn a_wrong_vector_is_noticed() {
-    for (path, vector) in vectors() {
+    for (path, vector) in vectors("eecn") {
         let events = vector["events"].as_array().expect("a list");
         let last = |kind: &str| events.iter().rposition(|event| event["event"] == kind).expect("one");
         let mut wrong = vector.clone();

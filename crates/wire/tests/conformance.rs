@@ -1,25 +1,12 @@
 //! The conformance vectors of headers as bytes in tests/conformance/wire, whose README.md says what a vector is.
 
-use std::path::Path;
-
 use evenflow_base::{Codepoint, Ecn, Signals};
 use evenflow_wire::{Malformed, conex_option, gtpu, ipv4};
 use serde_json::{Value as Json, json};
 
-/// The vectors, by name.
-fn vectors() -> Vec<(String, Json)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance/wire");
-    let mut found: Vec<(String, Json)> = std::fs::read_dir(&root)
-        .expect("the folder of vectors")
-        .map(|file| {
-            let path = file.expect("an entry").path();
-            let text = std::fs::read_to_string(&path).expect("a file");
-            (path.display().to_string(), serde_json::from_str(&text).expect("JSON"))
-        })
-        .collect();
-    found.sort_by(|a, b| a.0.cmp(&b.0));
-    found
-}
+#[path = "../../../tests/conformance/reader.rs"]
+mod reader;
+use reader::vectors;
 
 fn bytes_of(event: &Json) -> Vec<u8> {
     let text = event["bytes"].as_str().expect("bytes");
@@ -112,7 +99,7 @@ fn read_gtp(bytes: &[u8], known: &[u8]) -> Result<Read, Malformed> {
 #[test]
 fn every_vector_is_met() {
     let (mut read, mut written) = (0, 0);
-    for (path, vector) in vectors() {
+    for (path, vector) in vectors("wire") {
         for (number, event) in vector["events"].as_array().expect("events").iter().enumerate() {
             let bytes = bytes_of(event);
             let known: Vec<u8> = event["known"]

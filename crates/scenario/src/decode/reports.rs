@@ -12,7 +12,7 @@ use crate::errors::{Errors, join, quoted};
 use crate::model::{Component, Hop};
 
 const REPORTER: &str = congestion_reporter::KIND;
-const CONTROLLER: &str = congestion_controller::KIND;
+const CONTROLLER: &str = congestion_reporter::PEER;
 
 /// Adds an error for each stage of the loop that could not close it. Said only where all paths and the kinds of all stages are known,
 /// whatever else is wrong with these, and after peers were tied.
