@@ -253,6 +253,7 @@ pub static TABLE: Mechanism = Mechanism {
         drops_at_departure: true,
         owns_queues: true,
         default_limit: Some(LIMIT),
+        draws: "always",
         ..Mechanism::PLAIN
     },
     title: "CoDel and BLUE alternate (COBALT)",
@@ -273,7 +274,7 @@ interval = "100 ms""#,
     ],
     counters: &[
         Counter { name: "limit", doc: "The buffer was full." },
-        Counter { name: "codel", doc: "The queueing delay was above the target, and a signal was due." },
+        Counter { name: Reason::Codel.name(), doc: "The queueing delay was above the target, and a signal was due." },
         Counter { name: "blue", doc: "Picked at random with BLUE's probability." },
     ],
     deviations: &[Deviation {

@@ -208,7 +208,14 @@ impl Kind for FqPie {
 pub static TABLE: Mechanism = Mechanism {
     kind: "fq-pie",
     room: Room::Queue,
-    traits: Traits { hashes: true, owns_queues: true, default_limit: Some(LIMIT), ..Mechanism::PLAIN },
+    traits: Traits {
+        hashes: true,
+        in_turn: true,
+        owns_queues: true,
+        default_limit: Some(LIMIT),
+        draws: "always",
+        ..Mechanism::PLAIN
+    },
     title: "Flow queue PIE (FQ-PIE)",
     example: r#"[links.bottleneck.queue]
 kind = "fq-pie"
@@ -237,7 +244,7 @@ ecn = true"#,
     ],
     counters: &[
         Counter { name: "limit", doc: "The buffer was full." },
-        Counter { name: "pie", doc: "Picked at random with the probability of its queue." },
+        Counter { name: Reason::Pie.name(), doc: "Picked at random with the probability of its queue." },
         Counter { name: "ce_threshold", doc: "Marked: the packet's queueing delay exceeded ce_threshold." },
     ],
     deviations: &[
