@@ -274,7 +274,10 @@ interval = "100 ms""#,
     ],
     counters: &[
         Counter { name: "limit", doc: "The buffer was full." },
-        Counter { name: Reason::Codel.name(), doc: "The queueing delay was above the target, and a signal was due." },
+        Counter {
+            name: Reason::Codel.name(),
+            doc: "The queueing delay was above the target, and a signal was due.",
+        },
         Counter { name: "blue", doc: "Picked at random with BLUE's probability." },
     ],
     deviations: &[Deviation {
@@ -321,7 +324,10 @@ mod tests {
             assert_eq!((dropped.len(), q.packets.len()), (0, 19));
             let sent = q.dequeue(Time(210 * MS), &mut dropped);
             let marked = sent.is_some_and(|(_, reason)| reason == Some(Reason::Codel));
-            assert_eq!((!dropped.is_empty(), marked), if signal == "dropped" { (true, false) } else { (false, true) });
+            assert_eq!(
+                (!dropped.is_empty(), marked),
+                if signal == "dropped" { (true, false) } else { (false, true) }
+            );
         }
     }
 

@@ -155,7 +155,8 @@ impl State {
             Some(threshold)
                 if verdict == Verdict::Accept
                     && self.sojourn > threshold
-                    && (p.ce_threshold_selector != Some(Selector::Scalable) || packet.ecn() == Ecn::Capable1)
+                    && (p.ce_threshold_selector != Some(Selector::Scalable)
+                        || packet.ecn() == Ecn::Capable1)
                     && mark(packet) =>
             {
                 Verdict::Mark(Reason::CeThreshold)

@@ -59,8 +59,14 @@ pub(crate) struct FlowQueues<A> {
 impl<A: Clone> FlowQueues<A> {
     /// `flows` empty ones with an AQM each; the hash's salt is the first number of `stream`.
     pub fn new(flows: usize, quantum: i64, aqm: A, mut stream: Stream) -> FlowQueues<A> {
-        let flow =
-            Flow { packets: VecDeque::new(), bytes: 0, deficit: 0, list: List::None, aqm, key: usize::default() };
+        let flow = Flow {
+            packets: VecDeque::new(),
+            bytes: 0,
+            deficit: 0,
+            list: List::None,
+            aqm,
+            key: usize::default(),
+        };
         FlowQueues {
             flows: vec![flow; flows],
             new: VecDeque::with_capacity(flows),

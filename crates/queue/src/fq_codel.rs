@@ -6,7 +6,7 @@
 //! increase of CoDel's count after such a drop.
 
 use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
-use evenflow_base::{Packet, Stream, Time, Verdict};
+use evenflow_base::{Packet, Reason, Stream, Time, Verdict};
 
 use crate::codel::{self, MARKING};
 use crate::flow_queues::{Flow, FlowQueues};
@@ -238,7 +238,7 @@ interval = "100 ms""#,
 mod tests {
     use super::*;
     use crate::flow_queues::List;
-    use evenflow_base::{Duration, Packet, Reason};
+    use evenflow_base::{Duration, Packet};
 
     fn params() -> Params {
         Params {
@@ -301,7 +301,10 @@ mod tests {
         assert_eq!(drain(&mut q, 2), [10, 11]);
         assert_eq!(q.queues.flows[1].deficit, 714);
         assert_eq!(drain(&mut q, 1), [1]);
-        assert_eq!((q.queues.flows[0].deficit, q.queues.flows[0].list, q.queues.flows[1].list), (514, List::Old, List::Old));
+        assert_eq!(
+            (q.queues.flows[0].deficit, q.queues.flows[0].list, q.queues.flows[1].list),
+            (514, List::Old, List::Old)
+        );
         assert_eq!(drain(&mut q, 2), [2]);
         assert_eq!((q.queues.flows[0].list, q.queues.flows[1].list), (List::None, List::None));
     }

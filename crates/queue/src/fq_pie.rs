@@ -378,7 +378,9 @@ mod tests {
             let now = Time(n * MS / 2);
             for queue in 0..2 {
                 let begins = [0, 6000][queue];
-                if n >= begins && matches!(offer(&mut q, queue, Packet::new(0, 1500, 1500), now), Verdict::Drop(_)) {
+                if n >= begins
+                    && matches!(offer(&mut q, queue, Packet::new(0, 1500, 1500), now), Verdict::Drop(_))
+                {
                     first[queue].get_or_insert(n - begins);
                 }
             }

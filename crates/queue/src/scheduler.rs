@@ -7,8 +7,8 @@
 use evenflow_base::schema::{Mechanism, Problem, Value, Values};
 use evenflow_base::{Packet, Reason, Share, Time, Verdict};
 
-use crate::drr::Drr;
 use crate::cobalt::Cobalt;
+use crate::drr::Drr;
 use crate::dualpi2::DualPi2;
 use crate::fifo::Fifo;
 use crate::fq_codel::FqCodel;

@@ -8,7 +8,7 @@ use evenflow_queue::red::{self, Spread};
 use evenflow_queue::strict::Strict;
 use evenflow_queue::{
     Admission, Dropped, FqCodel, Limit, LinkFacts, Occupancy, Queued, Reason, Rule, Scheduler, Sfq, Verdict,
-    fq_codel, sfq,
+    codel, fq_codel, sfq,
 };
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -232,8 +232,7 @@ fn schedulers() -> impl Strategy<Value = Scheduler> {
         }),
         (1i64..3000, 1u64..20, any::<bool>()).prop_map(|(quantum, ms, ecn)| {
             let (target, interval) = (Duration::from_millis(ms), Duration::from_millis(5 * ms));
-            let codel =
-                evenflow_queue::codel::Params { target, interval, max_packet: 1500, ecn, ..codel::Params::DEFAULT };
+            let codel = codel::Params { target, interval, max_packet: 1500, ecn, ..codel::Params::DEFAULT };
             let params =
                 fq_codel::Params { codel, flows: QUEUES, quantum, drop_batch: 64, memory_limit: None };
             Scheduler::FqCodel(Box::new(FqCodel::new(params, Stream::new(1, "hash"))))
