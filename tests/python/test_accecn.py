@@ -117,5 +117,5 @@ def test_options_on_every_ack_leave_no_doubt() -> None:
 def test_wrong_options_are_refused() -> None:
     with pytest.raises(ef.UsageError, match="kind 172 or 174"):
         opened(accurate_ecn_option=True).ack(0.1, 0, option=bytes([173, 2]))
-    with pytest.raises(ef.ScenarioError, match='needs ecn = "accurate"'):
+    with pytest.raises(ef.UsageError, match='needs ecn = "accurate"'):
         ef.sender("rfc", accurate_ecn_option=True)

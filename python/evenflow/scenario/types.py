@@ -2259,9 +2259,15 @@ class Newreno(Table):
     Halves the window on a loss.
 
     Source: RFC 5681, RFC 6582.
+
+    Attributes:
+        slow_start: Exit from slow start without loss. With one, slow start counts bytes. (one of standard, hystart++,
+            search; default: absent: standard)
     """
 
     KIND: ClassVar[str | None] = "newreno"
+
+    slow_start: Literal["standard", "hystart++", "search"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2548,6 +2554,8 @@ class Prague(Table):
         gain: Weight of a new sample in alpha. (number; default: 0.0625; more than 0, at most 1)
         initial_alpha: Alpha at the first mark, which halves the window. (number; default: 0; at least 0, at most 1)
         virtual_rtt: Round trip whose growth flows with shorter ones have. (duration; default: 25 ms; more than 0)
+        low_rate: Below a window of 6000 bytes, pace at W per round trip even if W is less than two packets, down to
+            100 kbit/s. (flag; default: absent: false)
     """
 
     KIND: ClassVar[str | None] = "prague"
@@ -2556,6 +2564,7 @@ class Prague(Table):
     gain: Number | None = None
     initial_alpha: Number | None = None
     virtual_rtt: Quantity | None = None
+    low_rate: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2589,7 +2598,7 @@ class Bbr(Table):
 
     Paces around the largest delivery rate of two probing cycles. The window is a gain times the product of that rate
     and the least round-trip time. Losses above 2 % of a round trip bound the data in flight; other losses bound rate
-    and data in flight until the next probe. Congestion marks are ignored.
+    and data in flight until the next probe. Congestion marks are ignored, unless ecn = true.
 
     Source: draft-ietf-ccwg-bbr-06, editors' copy of 3 August 2026.
 
@@ -2602,6 +2611,9 @@ class Bbr(Table):
             default: 0.15; at least 0, at most 0.9)
         probe_rtt_interval: Time without a lower round trip before ProbeRTT (ProbeRTTInterval). (duration; default: 5
             s; more than 0)
+        form: Rules of the draft or of the Linux implementation. (one of draft, linux; default: absent: draft)
+        ecn: Respond to marks as Linux does on paths that mark early, up to a round trip of 5 ms. Needs counted marks.
+            (flag; default: absent: false)
     """
 
     KIND: ClassVar[str | None] = "bbr"
@@ -2610,6 +2622,8 @@ class Bbr(Table):
     beta: Number | None = None
     headroom: Number | None = None
     probe_rtt_interval: Quantity | None = None
+    form: Literal["draft", "linux"] | None = None
+    ecn: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2668,6 +2682,11 @@ class Tcp(Table):
             fack-adaptive, rack; default: absent: the profile's value)
         duplicate_threshold: Duplicate ACKs, or later SACKed segments, that signal a loss. (whole number; default:
             absent: the profile's value; at least 1)
+        pacing: Pace controls that do not pace themselves, as Linux under fq. The rate is 2 windows per round trip
+            below half the threshold, then 1.2. The first ten segments are not paced. (flag; default: absent: the
+            profile's value)
+        gso: Bytes that leave back to back after one pacing decision. 0: the burst of the control, in Linux about a
+            millisecond of its rate. (bytes; default: absent: the profile's value; at least 0)
         limited_transmit: Let the first duplicate ACKs send new segments (limited transmit). (flag; default: absent:
             the profile's value)
         partial_ack: Effect of a partial ACK in a recovery without SACK. (one of next-hole, ends-recovery; default:
@@ -2726,6 +2745,8 @@ class Tcp(Table):
         peer_ecn: ECN capability of the receiver, which may be less than the sender's. (one of same, off, classic,
             nonce, broken; default: absent: the profile's value)
         ect: Codepoint of ECN-capable packets: ECT(0) or ECT(1). (one of 0, 1; default: absent: the profile's value)
+        accurate_ecn_option: Send and read the AccECN option, with ecn = "accurate": payload bytes by codepoint. It
+            tells a wrapped counter of marks from an unmoved one. (flag; default: absent: the profile's value)
         ecn_on_retransmissions: Make retransmissions ECN-capable; by RFC 3168 section 6.1.5 only new data is. (flag;
             default: absent: the profile's value)
         ecn_on_control: Make SYNs, SYN-ACKs and pure ACKs ECN-capable; by RFC 3168 sections 6.1.1 and 6.1.4 only data
@@ -2761,6 +2782,8 @@ class Tcp(Table):
     sack: bool | None = None
     loss_detection: Literal["duplicate-acks", "sack", "fack", "fack-adaptive", "rack"] | None = None
     duplicate_threshold: int | Mapping[str, Any] | None = None
+    pacing: bool | None = None
+    gso: Quantity | None = None
     limited_transmit: bool | None = None
     partial_ack: Literal["next-hole", "ends-recovery"] | None = None
     deflate_at_exit: bool | None = None
@@ -2794,6 +2817,7 @@ class Tcp(Table):
     ecn: Literal["off", "classic", "accurate", "per-packet", "re-ecn", "re-ecn-unlimited", "gateway"] | None = None
     peer_ecn: Literal["same", "off", "classic", "nonce", "broken"] | None = None
     ect: Literal["0", "1"] | None = None
+    accurate_ecn_option: bool | None = None
     ecn_on_retransmissions: bool | None = None
     ecn_on_control: bool | None = None
     conex: Table | Mapping[str, Any] | None = None
