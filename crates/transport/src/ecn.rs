@@ -62,12 +62,12 @@ pub fn reflected(field: Field) -> u8 {
 /// Whether the path changed the field `sent` of a handshake packet by an invalid transition (RFC 9768 section
 /// 3.2.2.3). Its receiver `reports` the field as in [`reflected`]; unused codes show nothing.
 pub fn is_mangled(sent: Field, reports: u8) -> bool {
-    match (sent, reports) {
-        (Field::NotCapable, 0b011 | 0b100 | 0b110) => true,
-        (Field::Capable0 | Field::Capable1, 0b010) => true,
-        (Field::Congestion, 0b010 | 0b011 | 0b100) => true,
-        _ => false,
-    }
+    matches!(
+        (sent, reports),
+        (Field::NotCapable, 0b011 | 0b100 | 0b110)
+            | (Field::Capable0 | Field::Capable1, 0b010)
+            | (Field::Congestion, 0b010..=0b100)
+    )
 }
 
 /// The flags of the SYN-ACK of an end with capability `own`, and the resulting mode (RFC 9768 table 2). The
