@@ -362,7 +362,10 @@ def remembered(peer: Ns2 | Ns3, dumbbell: Dumbbell, seed: int, *, fresh: bool = 
 
 def kept(source: Path, command: Sequence[str], *, fresh: bool = False) -> dict[str, Any]:
     """The record that a command prints, from the cache if the same program (its `source`) already ran it."""
-    key = hashlib.sha256(b"\0".join([source.read_bytes(), *(part.encode() for part in command)])).hexdigest()[:24]
+    text = source.read_bytes()
+    beside = re.findall(rb"dirname \[info script\]\] (\S+)\]", text)
+    texts = [text, *(source.with_name(name.decode()).read_bytes() for name in beside)]
+    key = hashlib.sha256(b"\0".join([*texts, *(part.encode() for part in command)])).hexdigest()[:24]
     path = CACHE / "records" / f"{key}.json"
     if not fresh and path.exists():
         record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
