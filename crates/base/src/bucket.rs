@@ -5,7 +5,7 @@
 //! policing).
 
 use crate::credit::{ARITHMETIC, Arithmetic, Price, depth};
-use crate::schema::Problem;
+use crate::schema::{Problem, sound};
 use crate::units::{Rate, Time};
 
 /// The default packet size of iproute2's table, in bytes (tc_core.c: `tc_calc_rtable`).
@@ -132,9 +132,7 @@ impl Params {
             let why = format!("must be more than rate: {} bit/s is not more than {} bit/s", peak.0, rate.0);
             problems.push((Given::peak_rate.name, why));
         }
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        sound(problems)?;
         Ok(Params { rate, burst: burst as u64, peak, arithmetic })
     }
 

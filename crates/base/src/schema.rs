@@ -308,15 +308,6 @@ impl Ways {
             Ways::Both => true,
         }
     }
-
-    /// Their name in documents.
-    pub fn name(self) -> &'static str {
-        match self {
-            Ways::Forward => "forward",
-            Ways::Backward => "backward",
-            Ways::Both => "both",
-        }
-    }
 }
 
 /// Declares [`Traits`]: flags, false unless a table sets them, and fields with a default.
@@ -429,16 +420,6 @@ pub enum Mouth {
     Egress,
 }
 
-impl Mouth {
-    /// Its name in documents.
-    pub fn name(self) -> &'static str {
-        match self {
-            Mouth::Ingress => "ingress",
-            Mouth::Egress => "egress",
-        }
-    }
-}
-
 /// Where on a path a stage may stand. One that has a place does nothing where no path has it, which is a mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -450,18 +431,6 @@ pub enum Place {
     Ingress,
     /// Where they leave: behind every queue that marks.
     Egress,
-}
-
-impl Place {
-    /// Its name in documents.
-    pub fn name(self) -> &'static str {
-        match self {
-            Place::Anywhere => "",
-            Place::OnPath => "path",
-            Place::Ingress => "ingress",
-            Place::Egress => "egress",
-        }
-    }
 }
 
 /// The table of one mechanism.
@@ -761,6 +730,11 @@ pub struct Values(pub BTreeMap<&'static str, Value>);
 
 /// A problem with one parameter, found after decoding: its name and what is wrong.
 pub type Problem = (&'static str, String);
+
+/// An error of all problems, if there are any.
+pub fn sound(problems: Vec<Problem>) -> Result<(), Vec<Problem>> {
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
+}
 
 impl Values {
     /// The value of `name`, if it has one.

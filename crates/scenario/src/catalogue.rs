@@ -1,13 +1,14 @@
 //! Every mechanism there is, by room, and the documents made of their tables.
 
 use evenflow_base::schema::{
-    Counter, Fallback, Mechanism, Mouth, Nested, Observable, Param, Problem, Room, Type, Values,
+    Counter, Fallback, Mechanism, Nested, Observable, Param, Problem, Room, Type, Values,
 };
 use evenflow_transport::Profile;
 use evenflow_transport::profile::{COMPLETE, LINES, UNDOCUMENTED};
 use serde_json::{Value as Json, json};
 
 use crate::metrics::{self, METRICS};
+use crate::quantity::Quantity;
 use crate::sections::{CONGESTION_CONTROL, Key, SECTIONS, Section, Shape};
 
 /// The rooms that have mechanisms.
@@ -198,6 +199,11 @@ fn profiles() -> Vec<Json> {
     COMPLETE.iter().filter_map(one).collect()
 }
 
+/// A variant's name in lower case.
+fn word(variant: impl std::fmt::Debug) -> String {
+    format!("{variant:?}").to_lowercase()
+}
+
 fn mechanism_json(m: &Mechanism) -> Json {
     let documented = |p: &&Param| m.room != Room::Stack || !UNDOCUMENTED.contains(&p.name);
     let mut params: Vec<Json> =
@@ -208,15 +214,15 @@ fn mechanism_json(m: &Mechanism) -> Json {
     let deviations: Vec<Json> =
         m.deviations.iter().map(|d| json!({ "what": d.what, "why": d.why })).collect();
     let acts = match m.room {
-        Room::Stage => m.traits.ways.name(),
-        _ => "",
+        Room::Stage => word(m.traits.ways),
+        _ => String::new(),
     };
     json!({
         "kind": m.kind, "room": m.room.name(), "title": m.title, "doc": m.doc, "source": m.source, "acts": acts,
         "params": params, "observables": observables(m.observables), "counters": counters(m.counters),
         "deviations": deviations, "presets": evenflow_queue::presets(m.kind).unwrap_or_default(),
         "example": m.example, "traits": m.traits.flags(), "draws": m.traits.draws, "peers": m.traits.peers,
-        "mouth": m.traits.mouth.map_or("", Mouth::name), "place": m.traits.place.name(),
+        "mouth": m.traits.mouth.map(word), "place": word(m.traits.place),
         "completion": m.traits.completion,
     })
 }
@@ -270,17 +276,11 @@ fn counters(list: &[Counter]) -> Vec<Json> {
 /// The unit in which ranges and canonical values are given.
 fn unit(ty: Type) -> &'static str {
     match ty {
-        Type::Rate | Type::Rates => "bit/s",
-        Type::Duration | Type::DurationPerClass => "s",
-        Type::Bytes | Type::BytesOr(_) | Type::ByteRows => "B",
-        Type::Packets => "packets",
-        Type::QueueLength => "packets, B or s",
-        Type::PacketsOrDuration => "packets or s",
-        Type::PacketsOrBytes => "packets or B",
-        Type::RateOrPacketRate => "bit/s or packets/s",
+        Type::Rates => unit(Type::Rate),
+        Type::DurationPerClass => unit(Type::Duration),
+        Type::BytesOr(_) | Type::ByteRows => unit(Type::Bytes),
         Type::Number | Type::NumberPerClass | Type::Integer | Type::IntegerOr(_) => "1",
-        Type::Flag | Type::Choice(_) | Type::Names | Type::Name => "",
-        Type::Table(_) | Type::TablePerName(_) | Type::Mechanism(_) => "",
+        _ => Quantity::of(ty).map_or("", |quantity| quantity.2),
     }
 }
 

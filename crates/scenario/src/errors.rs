@@ -19,6 +19,12 @@ impl Errors {
         self.0.push((path.into(), message.into()));
     }
 
+    /// Adds an error; the value that has it is absent.
+    pub(crate) fn none<T>(&mut self, path: impl Into<String>, message: impl Into<String>) -> Option<T> {
+        self.push(path, message);
+        None
+    }
+
     /// Number of errors so far, to detect new ones.
     pub fn len(&self) -> usize {
         self.0.len()

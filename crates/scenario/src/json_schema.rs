@@ -6,7 +6,7 @@ use evenflow_base::schema::{Fallback, Mechanism, Nested, Param, Room, Type};
 use serde_json::{Map, Value as Json, json};
 
 use crate::catalogue;
-use crate::quantity::{GAMMA_SHAPE, PARETO_SHAPE, SIGMA};
+use crate::quantity::{GAMMA_SHAPE, PARETO_SHAPE, QUANTITIES, Quantity, SIGMA};
 use crate::sections::{CONGESTION_CONTROL, Key, LOSS, SCENARIO, SCHEDULER, Section, Shape};
 
 /// JSON Schema (draft 2020-12) of a scenario file.
@@ -21,28 +21,12 @@ pub fn json_schema() -> String {
 /// The quantities, each as plain text or as a distribution.
 fn definitions() -> Json {
     let number = r"^\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)? ?";
-    let rate = "([kMGT]?bit/s|[kMG]?B/s)$";
-    let duration = "(ns|us|\u{b5}s|\u{3bc}s|ms|s|min|h)$";
-    let bytes = "([kMG]?B|[KMG]iB)$";
-    let packets = "packets?$";
-    let packet_rate = "packets/s$";
-    let plain = [
-        ("rate", vec![rate], Type::Rate),
-        ("duration", vec![duration], Type::Duration),
-        ("bytes", vec![bytes], Type::Bytes),
-        ("packets", vec![packets], Type::Packets),
-        ("queue-length", vec![packets, bytes, duration], Type::QueueLength),
-        ("packets-or-duration", vec![packets, duration], Type::PacketsOrDuration),
-        ("packets-or-bytes", vec![packets, bytes], Type::PacketsOrBytes),
-        ("rate-or-packet-rate", vec![rate, packet_rate], Type::RateOrPacketRate),
-    ];
     let mut all = Map::new();
-    for (name, units, ty) in plain {
-        let patterns: Vec<Json> = units
-            .iter()
-            .map(|unit| json!({ "type": "string", "pattern": format!("{number}{unit}") }))
-            .collect();
-        let what = format!("{}, for example {}", ty.describe().0, ty.describe().1);
+    for quantity in QUANTITIES {
+        let pattern = |unit| json!({ "type": "string", "pattern": format!("{number}{unit}") });
+        let patterns: Vec<Json> = quantity.patterns().map(pattern).collect();
+        let (name, (what, example)) = (quantity.1, quantity.0.describe());
+        let what = format!("{what}, for example {example}");
         all.insert(format!("plain-{name}"), json!({ "description": what, "anyOf": patterns }));
         all.insert(name.into(), law(&format!("plain-{name}")));
     }
@@ -77,53 +61,42 @@ fn reference(definition: &str) -> Json {
     json!({ "$ref": format!("#/$defs/{definition}") })
 }
 
-/// A table of a section's keys; with a mechanism: and its parameters.
-fn section(section: &Section, mechanism: Option<&Mechanism>) -> Map<String, Json> {
-    let mut properties = Map::new();
-    let mut required = Vec::new();
-    for key in section.keys {
-        let schema = match (&key.shape, mechanism) {
-            (Shape::Kind(_), Some(mechanism)) => json!({ "const": mechanism.kind }),
-            (one, _) => shape(one),
-        };
-        add(key, schema, &mut properties, &mut required);
-    }
-    if let Some(mechanism) = mechanism {
-        add_all(mechanism.params, mechanism.traits.changes, &mut properties, &mut required);
-        // The key that names the alternative is required, or every alternative would match; a queue may omit
-        // it.
-        if section.keys.iter().any(|key| key.name == "kind" && key.default == Fallback::Required) {
-            required.push("kind");
+/// A table with these keys and no others.
+fn object(keys: impl Iterator<Item = (Key, Json)>) -> Map<String, Json> {
+    let (mut properties, mut required) = (Map::new(), Vec::new());
+    for (key, schema) in keys {
+        properties.insert(key.name.into(), documented(schema, key.doc, key.default));
+        if key.default == Fallback::Required {
+            required.push(key.name);
         }
     }
     required.sort_unstable();
-    required.dedup();
-    let mut table = Map::new();
-    table.insert("type".into(), json!("object"));
-    table.insert("description".into(), json!(mechanism.map_or(section.doc, |m| m.doc)));
-    table.insert("properties".into(), Json::Object(properties));
-    table.insert("required".into(), json!(required));
-    table.insert("additionalProperties".into(), json!(false));
+    let object = json!({
+        "type": "object", "properties": properties, "required": required, "additionalProperties": false,
+    });
+    let Json::Object(table) = object else { unreachable!("an object") };
     table
 }
 
-/// A key, which has this schema.
-fn add(key: &Key, schema: Json, properties: &mut Map<String, Json>, required: &mut Vec<&'static str>) {
-    properties.insert(key.name.into(), documented(schema, key.doc, key.default));
-    if key.default == Fallback::Required {
-        required.push(key.name);
-    }
+/// Parameters as keys with their schemas.
+fn keys(params: &'static [Param], changes: &'static [&'static str]) -> impl Iterator<Item = (Key, Json)> {
+    params.iter().map(move |param| {
+        let key = Key::of(param, changes);
+        let schema = shape(&key.shape);
+        (key, schema)
+    })
 }
 
-fn add_all(
-    params: &[Param],
-    changes: &[&str],
-    properties: &mut Map<String, Json>,
-    required: &mut Vec<&'static str>,
-) {
-    for key in params.iter().map(|param| Key::of(param, changes)) {
-        add(&key, shape(&key.shape), properties, required);
-    }
+/// A table of a section's keys; with a mechanism: and its parameters.
+fn section(section: &Section, mechanism: Option<&'static Mechanism>) -> Map<String, Json> {
+    let own = section.keys.iter().map(|key| match (&key.shape, mechanism) {
+        (Shape::Kind(_), Some(mechanism)) => (*key, json!({ "const": mechanism.kind })),
+        (one, _) => (*key, shape(one)),
+    });
+    let params = mechanism.into_iter().flat_map(|m| keys(m.params, m.traits.changes));
+    let mut table = object(own.chain(params));
+    table.insert("description".into(), json!(mechanism.map_or(section.doc, |m| m.doc)));
+    table
 }
 
 /// A value, or steps of it.
@@ -150,16 +123,11 @@ fn documented(mut schema: Json, doc: &str, default: Fallback) -> Json {
 }
 
 fn value(ty: Type) -> Json {
+    if let Some(quantity) = Quantity::of(ty) {
+        return reference(quantity.1);
+    }
     match ty {
-        Type::Rate => reference("rate"),
-        Type::Duration => reference("duration"),
-        Type::Bytes => reference("bytes"),
-        Type::Packets => reference("packets"),
-        Type::QueueLength => reference("queue-length"),
         Type::BytesOr(words) => json!({ "anyOf": [{ "enum": words }, reference("bytes")] }),
-        Type::PacketsOrDuration => reference("packets-or-duration"),
-        Type::PacketsOrBytes => reference("packets-or-bytes"),
-        Type::RateOrPacketRate => reference("rate-or-packet-rate"),
         Type::Number => reference("number"),
         Type::Integer => json!({ "type": "integer", "minimum": 0 }),
         Type::IntegerOr(word) => json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, { "const": word }] }),
@@ -180,18 +148,15 @@ fn value(ty: Type) -> Json {
             json!({ "type": "array", "items": row, "minItems": 1 })
         }
         Type::Mechanism(room) => shape(&Shape::Named(room)),
+        _ => unreachable!("{ty:?} is a quantity"),
     }
 }
 
 /// A table inside a mechanism's.
 fn nested(table: &Nested) -> Json {
-    let mut properties = Map::new();
-    let mut required = Vec::new();
-    add_all(table.params, table.changes, &mut properties, &mut required);
-    json!({
-        "type": "object", "description": table.doc, "properties": properties, "required": required,
-        "additionalProperties": false,
-    })
+    let mut object = object(keys(table.params, table.changes));
+    object.insert("description".into(), json!(table.doc));
+    Json::Object(object)
 }
 
 fn by_name(schema: &Json) -> Json {
@@ -206,13 +171,10 @@ fn shape(shape: &Shape) -> Json {
         Shape::Kind(room) => json!({ "enum": kinds(*room) }),
         Shape::Named(room) => {
             let tables = catalogue::all(*room).into_iter().map(|m| {
-                let mut properties = Map::new();
-                let mut required = vec!["kind"];
-                properties.insert("kind".into(), json!({ "const": m.kind }));
-                add_all(m.params, m.traits.changes, &mut properties, &mut required);
-                json!({
-                    "type": "object", "properties": properties, "required": required, "additionalProperties": false,
-                })
+                let mut table = Json::Object(object(keys(m.params, m.traits.changes)));
+                table["properties"]["kind"] = json!({ "const": m.kind });
+                table["required"].as_array_mut().into_iter().for_each(|list| list.push(json!("kind")));
+                table
             });
             let mut any = vec![json!({ "enum": kinds(*room) })];
             any.extend(tables);
@@ -270,12 +232,9 @@ fn table_of(table: &Section, room: Option<Room>) -> Json {
     json!({ "description": table.doc, "anyOf": catalogue::all(room).into_iter().map(one).collect::<Vec<_>>() })
 }
 
-fn tcp(table: &Mechanism) -> Json {
-    let mut properties = Map::new();
-    let mut required = Vec::new(); // nothing is
-    add_all(table.params, table.traits.changes, &mut properties, &mut required);
-    add(&CONGESTION_CONTROL, shape(&CONGESTION_CONTROL.shape), &mut properties, &mut required);
-    json!({ "type": "object", "properties": properties, "additionalProperties": false })
+fn tcp(table: &'static Mechanism) -> Json {
+    let control = (CONGESTION_CONTROL, shape(&CONGESTION_CONTROL.shape));
+    Json::Object(object(keys(table.params, table.traits.changes).chain([control])))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::errors::{Errors, join, nearest, quoted, shown, suggestion};
 
 /// Dimension of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Dimension {
+pub(crate) enum Dimension {
     Rate,
     Duration,
     Bytes,
@@ -21,17 +21,17 @@ enum Dimension {
 }
 
 impl Dimension {
-    const ALL: [Dimension; 5] =
-        [Dimension::Rate, Dimension::Duration, Dimension::Bytes, Dimension::Packets, Dimension::PacketRate];
-
-    /// Its name with an article, the largest number that is no slip of the keyboard, and how that is written.
-    fn facts(self) -> (&'static str, f64, &'static str) {
+    /// Its name with an article, the largest number that is no slip of the keyboard, how that is written, and the pattern
+    /// of its units.
+    fn facts(self) -> (&'static str, f64, &'static str, &'static str) {
         match self {
-            Dimension::Rate => ("a rate", 1e15, "1000 Tbit/s"),
-            Dimension::Duration => ("a duration", 1e9, "1000000000 s"),
-            Dimension::Bytes => ("a size in bytes", 1e15, "1000000 GB"),
-            Dimension::Packets => ("a number of packets", 1e12, "1000000000000 packets"),
-            Dimension::PacketRate => ("a rate of packets", 1e12, "1000000000000 packets/s"),
+            Dimension::Rate => ("a rate", 1e15, "1000 Tbit/s", "([kMGT]?bit/s|[kMG]?B/s)$"),
+            Dimension::Duration => {
+                ("a duration", 1e9, "1000000000 s", "(ns|us|\u{b5}s|\u{3bc}s|ms|s|min|h)$")
+            }
+            Dimension::Bytes => ("a size in bytes", 1e15, "1000000 GB", "([kMG]?B|[KMG]iB)$"),
+            Dimension::Packets => ("a number of packets", 1e12, "1000000000000 packets", "packets?$"),
+            Dimension::PacketRate => ("a rate of packets", 1e12, "1000000000000 packets/s", "packets/s$"),
         }
     }
 
@@ -47,17 +47,61 @@ impl Dimension {
 
     /// Whether a parameter of type `ty` may have it.
     fn suits(self, ty: Type) -> bool {
-        match ty {
-            Type::Rate => self == Dimension::Rate,
-            Type::Duration => self == Dimension::Duration,
-            Type::Bytes => self == Dimension::Bytes,
-            Type::Packets => self == Dimension::Packets,
-            Type::QueueLength => !matches!(self, Dimension::Rate | Dimension::PacketRate),
-            Type::PacketsOrDuration => matches!(self, Dimension::Packets | Dimension::Duration),
-            Type::PacketsOrBytes => matches!(self, Dimension::Packets | Dimension::Bytes),
-            Type::RateOrPacketRate => matches!(self, Dimension::Rate | Dimension::PacketRate),
-            _ => false,
-        }
+        Quantity::of(ty).is_some_and(|quantity| quantity.4.contains(&self))
+    }
+}
+
+/// A type of quantities: name in the JSON Schema, unit of ranges and canonical values, name with an article, dimensions.
+pub(crate) struct Quantity(pub Type, pub &'static str, pub &'static str, &'static str, &'static [Dimension]);
+
+/// All of them.
+pub(crate) static QUANTITIES: &[Quantity] = {
+    use Dimension::{Bytes, Duration, PacketRate, Packets, Rate};
+    &[
+        Quantity(Type::Rate, "rate", "bit/s", "a rate", &[Rate]),
+        Quantity(Type::Duration, "duration", "s", "a duration", &[Duration]),
+        Quantity(Type::Bytes, "bytes", "B", "a size in bytes", &[Bytes]),
+        Quantity(Type::Packets, "packets", "packets", "a number of packets", &[Packets]),
+        Quantity(
+            Type::QueueLength,
+            "queue-length",
+            "packets, B or s",
+            "a number of packets, of bytes or a duration",
+            &[Packets, Bytes, Duration],
+        ),
+        Quantity(
+            Type::PacketsOrDuration,
+            "packets-or-duration",
+            "packets or s",
+            "a number of packets or a duration",
+            &[Packets, Duration],
+        ),
+        Quantity(
+            Type::PacketsOrBytes,
+            "packets-or-bytes",
+            "packets or B",
+            "a number of packets or of bytes",
+            &[Packets, Bytes],
+        ),
+        Quantity(
+            Type::RateOrPacketRate,
+            "rate-or-packet-rate",
+            "bit/s or packets/s",
+            "a rate, of bits or of packets",
+            &[Rate, PacketRate],
+        ),
+    ]
+};
+
+impl Quantity {
+    /// The quantity of a type; `None`: it is no quantity with a unit.
+    pub(crate) fn of(ty: Type) -> Option<&'static Quantity> {
+        QUANTITIES.iter().find(|quantity| quantity.0 == ty)
+    }
+
+    /// The patterns of its units.
+    pub(crate) fn patterns(&self) -> impl Iterator<Item = &'static str> {
+        self.4.iter().map(|dimension| dimension.facts().3)
     }
 }
 
@@ -156,7 +200,7 @@ pub fn parse(text: &str, ty: Type) -> Result<Value, String> {
     let Some(Unit(_, dimension, shift, factor)) = UNITS.iter().find(|u| u.0 == unit) else {
         return Err(format!("{said} has an unknown unit{}", unit_hint(unit, ty)));
     };
-    let (article, largest, largest_written) = dimension.facts();
+    let (article, largest, largest_written, _) = dimension.facts();
     if !dimension.suits(ty) {
         return Err(format!("{said} is {article}, {} is needed, for example {example}", needed(ty)));
     }
@@ -226,16 +270,7 @@ fn not_a_number(text: &str) -> Option<String> {
 
 /// The quantity that type `ty` needs, with an article.
 fn needed(ty: Type) -> &'static str {
-    match ty {
-        Type::Rate => Dimension::Rate.facts().0,
-        Type::Duration => Dimension::Duration.facts().0,
-        Type::Bytes => Dimension::Bytes.facts().0,
-        Type::Packets => Dimension::Packets.facts().0,
-        Type::QueueLength => "a number of packets, of bytes or a duration",
-        Type::PacketsOrBytes => "a number of packets or of bytes",
-        Type::RateOrPacketRate => "a rate, of bits or of packets",
-        _ => "a number of packets or a duration",
-    }
+    Quantity::of(ty).map_or("a pure number", |quantity| quantity.3)
 }
 
 fn unit_hint(unit: &str, ty: Type) -> String {
@@ -252,20 +287,15 @@ fn unit_hint(unit: &str, ty: Type) -> String {
     format!("; valid units are {}", valid.join(", "))
 }
 
-/// The unit of a type's range, for messages; a space before it.
-fn unit_of(ty: Type) -> &'static str {
-    match ty {
-        Type::Rate => " bit/s",
-        Type::Duration => " s",
-        Type::Bytes => " B",
-        Type::Packets => " packets",
-        _ => "",
-    }
+/// The unit of a type's range, for messages; a space before it. Types of several units have none.
+fn unit_of(ty: Type) -> String {
+    let one = Quantity::of(ty).filter(|quantity| quantity.4.len() == 1);
+    one.map_or(String::new(), |quantity| format!(" {}", quantity.2))
 }
 
 /// Whether values of this type are quantities, which may be drawn.
 pub(crate) fn is_quantity(ty: Type) -> bool {
-    ty == Type::Number || Dimension::ALL.iter().any(|d| d.suits(ty))
+    ty == Type::Number || Quantity::of(ty).is_some()
 }
 
 /// One quantity in its range; no laws.
@@ -283,7 +313,7 @@ pub(crate) fn single(json: &Json, ty: Type, range: &Range) -> Result<Value, Stri
         Json::Number(_) => return Err(format!("needs a unit, for example {}", ty.describe().1)),
         other => {
             let example = ty.describe().1;
-            return Err(format!("{} is needed, for example {example}, not {}", noun(ty), shown(other)));
+            return Err(format!("{} is needed, for example {example}, not {}", needed(ty), shown(other)));
         }
     };
     match value.number() {
@@ -299,10 +329,6 @@ pub(crate) fn single(json: &Json, ty: Type, range: &Range) -> Result<Value, Stri
     }
 }
 
-fn noun(ty: Type) -> &'static str {
-    if ty == Type::Number { "a pure number" } else { needed(ty) }
-}
-
 /// A quantity, or its distribution.
 pub(crate) fn quantity(
     json: &Json,
@@ -314,7 +340,7 @@ pub(crate) fn quantity(
     if let Json::Object(table) = json {
         return law(table, ty, range, path, errors).map(Value::Random);
     }
-    single(json, ty, range).map_err(|message| errors.push(path, message)).ok()
+    one(json, ty, range, path, errors)
 }
 
 /// The laws by which a quantity may be drawn.
@@ -353,16 +379,14 @@ fn law(table: &Map<String, Json>, ty: Type, range: &Range, path: &str, errors: &
     let (key, json) = match (given.next(), given.next()) {
         (Some(one), None) if table.len() == 1 => one,
         (Some(_), Some(_)) => {
-            errors.push(path, "give one distribution, not several");
-            return None;
+            return errors.none(path, "give one distribution, not several");
         }
         (None, _) if table.is_empty() => {
-            errors.push(
+            return errors.none(
                 path,
                 "an empty table; write a quantity, or a distribution such as { uniform = [a, \
                                b] }",
             );
-            return None;
         }
         _ => return None,
     };
@@ -370,8 +394,7 @@ fn law(table: &Map<String, Json>, ty: Type, range: &Range, path: &str, errors: &
     if key == "exponential" {
         let mean = one(json, ty, range, &path, errors)?;
         if mean.number() == Some(0.0) {
-            errors.push(path, "the mean must be more than 0");
-            return None;
+            return errors.none(path, "the mean must be more than 0");
         }
         return Some(Law::Exponential(Box::new(mean)));
     }
@@ -383,13 +406,11 @@ fn law(table: &Map<String, Json>, ty: Type, range: &Range, path: &str, errors: &
         _ => "values",
     };
     let Json::Array(list) = json else {
-        errors.push(path, format!("a list of {what} is needed, not {}", shown(json)));
-        return None;
+        return errors.none(path, format!("a list of {what} is needed, not {}", shown(json)));
     };
     if key == "values" {
         if list.is_empty() {
-            errors.push(path, "must have at least one value");
-            return None;
+            return errors.none(path, "must have at least one value");
         }
         let values: Vec<_> = list
             .iter()
@@ -398,14 +419,12 @@ fn law(table: &Map<String, Json>, ty: Type, range: &Range, path: &str, errors: &
             .collect();
         let values: Vec<Value> = values.into_iter().collect::<Option<_>>()?;
         if values.iter().any(|v| discriminant(v) != discriminant(&values[0])) {
-            errors.push(path, "all values must have the same dimension");
-            return None;
+            return errors.none(path, "all values must have the same dimension");
         }
         return Some(Law::Dealt(values));
     }
     let [first, second] = list.as_slice() else {
-        errors.push(path, format!("{what} is needed, not a list of {}", list.len()));
-        return None;
+        return errors.none(path, format!("{what} is needed, not a list of {}", list.len()));
     };
     if matches!(key.as_str(), "gamma" | "pareto" | "lognormal") {
         return shaped(key, [first, second], ty, range, &path, errors);
@@ -415,15 +434,13 @@ fn law(table: &Map<String, Json>, ty: Type, range: &Range, path: &str, errors: &
     let second = one(second, ty, second_range, &format!("{path}[1]"), errors);
     let (first, second) = (first?, second?);
     if discriminant(&first) != discriminant(&second) {
-        errors.push(path, "both must have the same dimension");
-        return None;
+        return errors.none(path, "both must have the same dimension");
     }
     if key == "normal" {
         return Some(Law::Normal(Box::new(first), Box::new(second)));
     }
     if first.number() > second.number() {
-        errors.push(path, "the bounds are in the wrong order; write [lowest, highest]");
-        return None;
+        return errors.none(path, "the bounds are in the wrong order; write [lowest, highest]");
     }
     Some(Law::Uniform(Box::new(first), Box::new(second)))
 }
@@ -440,8 +457,7 @@ fn shaped(
     let (at_mean, at_shape) = (format!("{path}[0]"), format!("{path}[1]"));
     let mean = one(mean, ty, range, &at_mean, errors).and_then(|mean| {
         if mean.number() == Some(0.0) {
-            errors.push(&at_mean, "the mean must be more than 0");
-            return None;
+            return errors.none(&at_mean, "the mean must be more than 0");
         }
         Some(mean)
     });
@@ -467,7 +483,8 @@ fn shaped(
     })
 }
 
-fn one(json: &Json, ty: Type, range: &Range, path: &str, errors: &mut Errors) -> Option<Value> {
+/// A quantity in its range; errors go to `errors`.
+pub(crate) fn one(json: &Json, ty: Type, range: &Range, path: &str, errors: &mut Errors) -> Option<Value> {
     single(json, ty, range).map_err(|message| errors.push(path, message)).ok()
 }
 

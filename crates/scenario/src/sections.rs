@@ -26,7 +26,7 @@ pub struct Section {
 }
 
 /// A key of a section.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Key {
     /// The key.
     pub name: &'static str,
@@ -50,7 +50,7 @@ impl Key {
 }
 
 /// Types of keys.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Shape {
     /// A value like a mechanism's parameter.
     Value(Type),

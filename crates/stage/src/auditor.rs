@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use evenflow_base::schema::{
-    Counter, Deviation, Mechanism, Observable, Place, Problem, Room, Traits, Value, Values,
+    Counter, Deviation, Mechanism, Observable, Place, Problem, Room, Traits, Value, Values, sound,
 };
 use evenflow_base::{Codepoint, Duration, Ecn, Heap, Packet, Reason, Stream, Time};
 
@@ -116,10 +116,7 @@ pub struct Params {
 impl Params {
     /// From decoded values.
     pub fn new(values: &Values, classes: &[String]) -> Result<Params, Vec<Problem>> {
-        let problems = problems(values);
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        sound(problems(values))?;
         let given = Given::read(values);
         let unit = unit(&given.allowance).unwrap_or(Unit::Packets);
         Ok(Params {

@@ -5,7 +5,7 @@
 //! session's queue keeps its rate. [`crate::sessions`] finds sessions and shares. [`crate::window_tuner`]
 //! enforces shares by receive windows instead.
 
-use evenflow_base::schema::{Mechanism, Observable, Problem, Room, Traits, Values, Ways};
+use evenflow_base::schema::{Mechanism, Observable, Problem, Room, Traits, Values, Ways, sound};
 use evenflow_base::{Packet, Rate, Share, Time};
 
 use crate::sessions::{self, Sessions};
@@ -27,10 +27,7 @@ pub struct Params {
 impl Params {
     /// From decoded values.
     pub fn new(values: &Values) -> Result<Params, Vec<Problem>> {
-        let problems = BandwidthManager::problems(values);
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        sound(BandwidthManager::problems(values))?;
         let given = Given::read(values);
         Ok(Params {
             sessions: sessions::Params::new(values)?,

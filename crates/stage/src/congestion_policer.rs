@@ -8,7 +8,7 @@
 use evenflow_base::params::Key;
 use evenflow_base::schema::{
     Counter, Deviation, Fallback, Mechanism, Observable, Param, Place, Problem, Range, Room, Traits, Type,
-    Value, Values,
+    Value, Values, sound,
 };
 use evenflow_base::{Codepoint, Duration, Packet, Reason, Stream, Time};
 
@@ -132,10 +132,7 @@ pub struct Params {
 impl Params {
     /// From decoded values.
     pub fn new(values: &Values, classes: &[String]) -> Result<Params, Vec<Problem>> {
-        let problems = problems(values);
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        sound(problems(values))?;
         let given = Given::read(values);
         let unit = given.rate.as_ref().and_then(unit).unwrap_or(Unit::Packets);
         let number = |value: &Option<Value>| value.as_ref().and_then(Value::number).unwrap_or(0.0);

@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use evenflow_base::schema::{Mechanism, Problem, Values};
+use evenflow_base::schema::{Mechanism, Problem, Values, sound};
 use evenflow_base::{Codepoint, Duration, Heap, Packet, Reason, Stream, Time};
 
 use crate::Kept;
@@ -68,10 +68,7 @@ pub fn is_named(values: &Values) -> bool {
 impl Params {
     /// From decoded values, whose rule is one of these.
     pub fn new(values: &Values, classes: &[String]) -> Result<Params, Vec<Problem>> {
-        let problems = problems(values);
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        sound(problems(values))?;
         let given = Given::read(values);
         Ok(Params {
             rule: match given.rule {

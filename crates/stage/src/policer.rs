@@ -6,7 +6,7 @@
 
 use evenflow_base::bucket::too_deep;
 use evenflow_base::params::Key;
-use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Value, Values};
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Value, Values, sound};
 use evenflow_base::{Packet, Rate, Reason, Time};
 
 use crate::station::{Cx, Kind, Owner, Pass, Station};
@@ -47,10 +47,7 @@ const BEFORE: [(Key<Option<Vec<String>>>, Colour); 2] =
 impl Params {
     /// From decoded values.
     pub fn new(values: &Values, classes: &[String]) -> Result<Params, Vec<Problem>> {
-        let problems = problems(values);
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        sound(problems(values))?;
         let given = Given::read(values);
         let profile = |rate: &Value, burst: &Value| Profile {
             rate: rate.number().unwrap_or(0.0),

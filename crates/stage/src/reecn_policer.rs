@@ -6,7 +6,7 @@
 //! - `rate-bytes` (A'): packets cost bytes. Tokens come at TCP's rate for the flow's fraction of reports.
 //! - `volume` (B): reports cost their bytes, for all flows of a user together.
 
-use evenflow_base::schema::{Mechanism, Problem, Type, Value, Values};
+use evenflow_base::schema::{Mechanism, Problem, Type, Value, Values, sound};
 use evenflow_base::{Codepoint, Duration, Packet, Reason, Stream, Time, flags};
 
 use crate::Kept;
@@ -118,10 +118,7 @@ const RTT: f64 = 1.0;
 impl Params {
     /// From decoded values, whose rule is one of these.
     pub fn new(values: &Values, classes: &[String]) -> Result<Params, Vec<Problem>> {
-        let problems = problems(values);
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        sound(problems(values))?;
         let given = Given::read(values);
         let number = |value: &Option<Value>| value.as_ref().and_then(Value::number);
         let depth = number(&given.depth).unwrap_or(0.0);

@@ -6,7 +6,7 @@
 
 use evenflow_base::params::CODEPOINTS;
 use evenflow_base::schema::{
-    Counter, Deviation, Mechanism, Nested, Observable, Problem, Room, Traits, Values, Ways,
+    Counter, Deviation, Mechanism, Nested, Observable, Problem, Room, Traits, Values, Ways, sound,
 };
 use evenflow_base::{Duration, Ecn, Packet, Reason, Time};
 
@@ -78,9 +78,7 @@ impl Params {
                 format!("must be later than from: {until} s is not after {from} s"),
             ));
         }
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        sound(problems)?;
         let mut ecn = [0, 1, 2, 3].map(Ecn::of);
         if let Some(codepoint) = given.ecn {
             ecn = [codepoint; 4];

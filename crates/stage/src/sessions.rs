@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use evenflow_base::schema::{Problem, Values};
+use evenflow_base::schema::{Problem, Values, sound};
 use evenflow_base::{Duration, Heap, Packet, Rate, Time};
 
 use crate::station::{Cx, Signal};
@@ -135,10 +135,7 @@ pub struct Params {
 impl Params {
     /// From decoded values.
     pub fn new(values: &Values) -> Result<Params, Vec<Problem>> {
-        let problems = problems(values);
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        sound(problems(values))?;
         let given = Given::read(values);
         let policy = match given.ladder {
             Some(ladder) => Policy::Levels { ladder, margin: given.margin },

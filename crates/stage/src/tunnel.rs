@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use evenflow_base::options::Outer;
 use evenflow_base::schema::{
-    Counter, Deviation, Mechanism, Mouth, Observable, Problem, Room, Traits, Value, Values,
+    Counter, Deviation, Mechanism, Mouth, Observable, Problem, Room, Traits, Value, Values, sound,
 };
 use evenflow_base::tunnel::{Alarm, FIELDS, RULES, Rules, alarm, decapsulate, encapsulate};
 use evenflow_base::{Ecn, Heap, Packet, Reason, ip};
@@ -139,10 +139,7 @@ impl Kind for TunnelIngress {
     const TABLE: &'static Mechanism = &INGRESS;
 
     fn build(values: &Values, owner: Owner) -> Result<TunnelIngress, Vec<Problem>> {
-        let problems = Self::problems(values);
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        sound(Self::problems(values))?;
         let given = Entrance::read(values);
         let tunnel = given.teid.map_or(owner.index + 1, |teid| teid + owner.copy);
         Ok(TunnelIngress::new(Entry {

@@ -6,7 +6,7 @@
 //! for a smaller one. Not modelled: parallel chunks, live video, separate sound.
 
 use evenflow_base::params::Key;
-use evenflow_base::schema::{Mechanism, Nested, Problem, Room, Traits, Value, Values};
+use evenflow_base::schema::{Mechanism, Nested, Problem, Room, Traits, Value, Values, sound};
 use evenflow_base::{Duration, Heap, Time};
 
 use crate::Common;
@@ -98,10 +98,7 @@ impl Machine for Has {
     }
 
     fn build(values: &Values, setting: &Setting) -> Result<Has, Vec<Problem>> {
-        let problems = problems(values);
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        sound(problems(values))?;
         let chunk = values.read(Given::chunk);
         let levels = values.at(Given::ladder).unwrap_or_default();
         let ladder = Ladder::new(levels, chunk, values.read(Given::sizes))?;

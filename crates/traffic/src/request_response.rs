@@ -1,7 +1,7 @@
 //! Requests and responses: a client asks, a server answers, the client thinks and asks again.
 
 use evenflow_base::Time;
-use evenflow_base::schema::{Mechanism, Problem, Room, Value, Values};
+use evenflow_base::schema::{Mechanism, Problem, Room, Value, Values, sound};
 
 use crate::Common;
 use crate::app::{Call, Event, Machine, Setting};
@@ -18,10 +18,7 @@ impl Machine for RequestResponse {
     const CLIENT_AT_END: bool = true;
 
     fn build(values: &Values, setting: &Setting) -> Result<RequestResponse, Vec<Problem>> {
-        let problems = visitor::check(values);
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        sound(visitor::check(values))?;
         Ok(RequestResponse(Visitor::new(values, Given::response, Given::requests, 1, None, setting)))
     }
 

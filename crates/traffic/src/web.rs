@@ -3,7 +3,7 @@
 //! Not here: HTTP/2, objects that refer to others, caches.
 
 use evenflow_base::Time;
-use evenflow_base::schema::{Mechanism, Problem, Room, Traits, Value, Values};
+use evenflow_base::schema::{Mechanism, Problem, Room, Traits, Value, Values, sound};
 
 use crate::Common;
 use crate::app::{Call, Drawn, Event, Machine, Setting};
@@ -20,10 +20,7 @@ impl Machine for Web {
     const CLIENT_AT_END: bool = true;
 
     fn build(values: &Values, setting: &Setting) -> Result<Web, Vec<Problem>> {
-        let problems = visitor::check(values);
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        sound(visitor::check(values))?;
         let objects = Objects {
             count: Drawn::new(values, Given::objects, 0.0, setting),
             size: Drawn::new(values, Given::object_size, 1.0, setting),

@@ -5,7 +5,7 @@
 //! blocked server catches up at TCP's speed. The player starts with some seconds in its buffer and stalls
 //! below a threshold. Not modelled: seeking, viewers who leave, changes of quality (`has`).
 
-use evenflow_base::schema::{Deviation, Mechanism, Problem, Room, Traits, Value, Values};
+use evenflow_base::schema::{Deviation, Mechanism, Problem, Room, Traits, Value, Values, sound};
 use evenflow_base::{Duration, Time};
 
 use crate::Common;
@@ -68,10 +68,7 @@ impl Machine for Youtube {
             stall: values.read(Given::stall_below),
             above: true,
         };
-        let problems = thresholds.check(values, Given::play_above.name, Given::resume_above.name);
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        sound(thresholds.check(values, Given::play_above.name, Given::resume_above.name))?;
         Ok(Youtube {
             client: Client::new(values, 1, false, setting),
             bitrate: Drawn::new(values, Given::bitrate, 1.0, setting).dealt_from(setting.user),

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use evenflow_base::params::Key;
 use evenflow_base::schema::{
-    Counter, Deviation, Fallback, Mechanism, Observable, Problem, Range, Room, Traits, Value, Values,
+    Counter, Deviation, Fallback, Mechanism, Observable, Problem, Range, Room, Traits, Value, Values, sound,
 };
 use evenflow_base::{Packet, Rate, Stream, Time};
 
@@ -363,9 +363,7 @@ impl Params {
             problems
                 .push(("hard_drop", "contradicts action = \"mark-everything\", which never drops".into()));
         }
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        sound(problems)?;
         let idle_packet = packet.map(|t| t * number(Given::idle_factor));
         Ok(Params {
             unit: if bytes { Unit::Bytes } else { Unit::Packets },

@@ -130,20 +130,18 @@ fn hops(
 ) -> Option<Vec<Hop>> {
     let path = join(path, "path");
     let Some(json) = group.get("path") else {
-        errors.push(
+        return errors.none(
             path,
             "is required: the links and stages that data meets, for example [\"access\", \"bottleneck\"]",
         );
-        return None;
     };
     let items = list(json, "links and stages", &path, errors)?;
     let before = errors.len();
     if items.len() > MOST_COMPONENTS {
-        errors.push(
+        return errors.none(
             &path,
             format!("has {} components; {MOST_COMPONENTS} is the most that a path may have", items.len()),
         );
-        return None;
     }
     let mut hops: Vec<Hop> = Vec::new();
     for (i, item) in items.iter().enumerate() {
@@ -202,7 +200,7 @@ fn hops(
     };
     let senders = hops.iter().filter(sends).count();
     if 2 * hops.len() + 3 + senders * (2 * hops.len() + 3) > usize::from(u8::MAX) {
-        errors.push(
+        return errors.none(
             path,
             format!(
                 "has {} components, of which {senders} send packets; that is more than a packet can count: \
@@ -210,7 +208,6 @@ fn hops(
                 hops.len()
             ),
         );
-        return None;
     }
     let crossed = |hop: &Hop| match hop.component {
         Component::Link(i) => Some((&links[i], hop.against)),
@@ -218,13 +215,12 @@ fn hops(
     };
     let mut crossed = hops.iter().filter_map(crossed).peekable();
     if crossed.peek().is_none() {
-        errors.push(path, "a path needs at least one link");
-        return None;
+        return errors.none(path, "a path needs at least one link");
     }
     // A transport without any delay would send indefinitely at one instant.
     if crossed.all(|(draft, against)| takes_no_time(draft, against)) {
-        errors.push(path, "packets would take no time at all: one link needs a rate or a delay above 0");
-        return None;
+        return errors
+            .none(path, "packets would take no time at all: one link needs a rate or a delay above 0");
     }
     Some(hops)
 }
@@ -278,10 +274,7 @@ fn class(table: &Table, path: &str, errors: &mut Errors) -> Option<Option<String
     let name = text(json, &path, errors)?;
     match name_problem(name) {
         None => Some(Some(name.into())),
-        Some(problem) => {
-            errors.push(path, problem);
-            None
-        }
+        Some(problem) => errors.none(path, problem),
     }
 }
 
@@ -297,16 +290,14 @@ fn traffic(
     let mut shared: Option<Option<Tcp>> = group.get("tcp").map(|json| tcp(json, &join(path, "tcp"), errors));
     let here = join(path, "traffic");
     let Some(json) = group.get("traffic") else {
-        errors.push(here, "is required: the traffic of each user, for example { kind = \"bulk\" }");
-        return None;
+        return errors.none(here, "is required: the traffic of each user, for example { kind = \"bulk\" }");
     };
     let items: Vec<(&Json, String)> = match json {
         Json::Array(list) => list.iter().enumerate().map(|(i, t)| (t, format!("{here}[{i}]"))).collect(),
         one => vec![(one, here.clone())],
     };
     if items.is_empty() {
-        errors.push(here, "must not be empty");
-        return None;
+        return errors.none(here, "must not be empty");
     }
     let mut drafts = Vec::new();
     for (json, here) in items {
@@ -325,8 +316,7 @@ fn traffic(
         let tcp = match (table.get("tcp"), needs_tcp) {
             (Some(_), Some(false)) => {
                 let kind = mechanism.map_or("", |m| m.kind);
-                errors.push(own, format!("{kind} sends datagrams, which have no TCP"));
-                None
+                errors.none(own, format!("{kind} sends datagrams, which have no TCP"))
             }
             (Some(json), _) => tcp(json, &own, errors).map(Some),
             (None, Some(false)) => Some(None),

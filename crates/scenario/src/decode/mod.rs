@@ -20,8 +20,9 @@ use serde_json::{Map, Value as Json};
 
 use crate::errors::{Errors, join, shown, suggestion};
 use crate::model::{Scenario, Spec};
+use crate::quantity::one as single;
 use crate::sections::{Key, SCENARIO, Section, Shape, scenario};
-use crate::{canonical, catalogue, quantity};
+use crate::{canonical, catalogue};
 use table::{Table, name_problem, required, unknown_keys, written};
 
 impl Scenario {
@@ -178,10 +179,7 @@ fn plain(table: &Table, key: &Key, path: &str, errors: &mut Errors) -> Option<Va
     match (table.get(key.name), key.default) {
         (Some(json), _) => table::value(json, ty, &key.range, &here, errors),
         (None, Fallback::Text(text)) => table::value(&written(text, ty), ty, &key.range, &here, errors),
-        (None, Fallback::Required) => {
-            errors.push(here, required(ty));
-            None
-        }
+        (None, Fallback::Required) => errors.none(here, required(ty)),
         (None, Fallback::Absent(_)) => None,
     }
 }
@@ -190,8 +188,7 @@ fn plain(table: &Table, key: &Key, path: &str, errors: &mut Errors) -> Option<Va
 fn fixed(table: &Table, key: &Key, path: &str, errors: &mut Errors) -> Option<Value> {
     match plain(table, key, path, errors) {
         Some(Value::Random(_)) => {
-            errors.push(join(path, key.name), "cannot be drawn; a plain value is needed");
-            None
+            errors.none(join(path, key.name), "cannot be drawn; a plain value is needed")
         }
         other => other,
     }
@@ -207,38 +204,24 @@ fn fixed_number(table: &Table, key: &Key, path: &str, errors: &mut Errors) -> Op
     fixed(table, key, path, errors).and_then(|value| value.number())
 }
 
-/// A quantity in its range, without laws.
-fn single(json: &Json, ty: Type, range: &Range, path: &str, errors: &mut Errors) -> Option<Value> {
-    quantity::single(json, ty, range).map_err(|message| errors.push(path, message)).ok()
-}
-
 fn as_table<'a>(json: &'a Json, path: &str, errors: &mut Errors) -> Option<&'a Table> {
     match json {
         Json::Object(table) => Some(table),
-        other => {
-            errors.push(path, format!("a table is needed, not {}", shown(other)));
-            None
-        }
+        other => errors.none(path, format!("a table is needed, not {}", shown(other))),
     }
 }
 
 fn list<'a>(json: &'a Json, of: &str, path: &str, errors: &mut Errors) -> Option<&'a [Json]> {
     match json {
         Json::Array(list) => Some(list),
-        other => {
-            errors.push(path, format!("a list of {of} is needed, not {}", shown(other)));
-            None
-        }
+        other => errors.none(path, format!("a list of {of} is needed, not {}", shown(other))),
     }
 }
 
 fn text<'a>(json: &'a Json, path: &str, errors: &mut Errors) -> Option<&'a str> {
     match json {
         Json::String(text) => Some(text),
-        other => {
-            errors.push(path, format!("text is needed, not {}", shown(other)));
-            None
-        }
+        other => errors.none(path, format!("text is needed, not {}", shown(other))),
     }
 }
 

@@ -334,8 +334,7 @@ fn rate_steps(json: &Json, path: &str, errors: &mut Errors) -> Option<Vec<(Time,
         }
     })?;
     if steps.iter().all(|step| step.1.0 == 0.0) {
-        errors.push(path, "at least one rate must be above zero");
-        return None;
+        return errors.none(path, "at least one rate must be above zero");
     }
     Some(steps)
 }
@@ -346,10 +345,7 @@ fn opportunities(json: &Json, path: &str, errors: &mut Errors) -> Option<Arc<[u6
     let at: Option<Arc<[u64]>> = items.iter().map(Json::as_u64).collect();
     match at {
         Some(at) if at.is_sorted() && at.last().is_some_and(|last| (1..=MOST_MS).contains(last)) => Some(at),
-        _ => {
-            errors.push(path, "must be whole milliseconds in rising order, the last later than 0");
-            None
-        }
+        _ => errors.none(path, "must be whole milliseconds in rising order, the last later than 0"),
     }
 }
 
@@ -400,8 +396,7 @@ fn per(table: &Table, path: &str, errors: &mut Errors) -> Option<Per> {
     let Some(json) = table.get("per") else { return Some(Per::Shared) };
     let path = join(path, "per");
     let Json::String(text) = json else {
-        errors.push(path, format!("{EXAMPLES} is needed, not {}", shown(json)));
-        return None;
+        return errors.none(path, format!("{EXAMPLES} is needed, not {}", shown(json)));
     };
     match text.as_str() {
         "user" => return Some(Per::User),
@@ -464,22 +459,20 @@ fn queue_at(table: &Table, has_rate: bool, path: &str, errors: &mut Errors) -> O
     let (scheduler, mut scheduler_per) = scheduler?;
     if limit.is_some() && scheduler.as_ref().is_some_and(|s| s.values.has(bucket::Given::latency)) {
         let why = "is another form of limit, and the queue has one; give one of the two";
-        errors.push(join(&join(path, "scheduler"), "latency"), why);
-        return None;
+        return errors.none(join(&join(path, "scheduler"), "latency"), why);
     }
     let rule = rule?;
     if rule.mechanism.traits.owns_queues {
         if scheduler.is_some() {
             let path = join(path, "scheduler");
-            errors.push(path, format!("{} is a scheduler itself; leave this out", rule.mechanism.kind));
-            return None;
+            return errors
+                .none(path, format!("{} is a scheduler itself; leave this out", rule.mechanism.kind));
         }
         scheduler_per = SchedulerPer::Flow;
     }
     let clash = scheduler.as_ref().and_then(|s| evenflow_queue::clash(rule.mechanism, s.mechanism));
     if let Some(why) = clash {
-        errors.push(join(path, "scheduler"), why);
-        return None;
+        return errors.none(join(path, "scheduler"), why);
     }
     (has_rate && limit_sound).then_some(())?;
     let traits = [scheduler.as_ref(), Some(&rule)].into_iter().flatten().map(|spec| spec.mechanism.traits);
@@ -495,11 +488,10 @@ fn rule(table: &Table, path: &str, errors: &mut Errors) -> Option<Spec> {
     let stray = |m: &&&Mechanism| m.params.iter().any(|p| table.contains_key(p.name));
     let owners: Vec<&str> = catalogue::all(Room::Queue).iter().filter(stray).map(|m| m.kind).collect();
     if !owners.is_empty() {
-        errors.push(
+        return errors.none(
             join(path, "kind"),
             format!("is required: the parameters are those of {}", owners.join(" or ")),
         );
-        return None;
     }
     table::spec(table, catalogue::default(Room::Queue), &super::keys(&QUEUE), path, errors)
 }
@@ -510,11 +502,10 @@ fn limit(table: &Table, path: &str, errors: &mut Errors) -> Option<Value> {
     if let Ok(value) = quantity::single(json, Type::QueueLength, &Range::ANY)
         && value.number() == Some(0.0)
     {
-        errors.push(
+        return errors.none(
             path,
             "a queue of zero holds nothing; give a limit above 0, or none for an unlimited queue",
         );
-        return None;
     }
     let value = table::value(json, Type::QueueLength, &queue::limit.range, &path, errors)?;
     // A limit holds whole packets.
@@ -526,8 +517,7 @@ fn limit(table: &Table, path: &str, errors: &mut Errors) -> Option<Value> {
         other => too_small(other),
     };
     if too_small {
-        errors.push(path, format!("must be at least 1 packet, not {}", shown(json)));
-        return None;
+        return errors.none(path, format!("must be at least 1 packet, not {}", shown(json)));
     }
     Some(value)
 }
@@ -545,11 +535,10 @@ fn scheduler(json: &Json, path: &str, errors: &mut Errors) -> Option<(Option<Spe
         _ => SchedulerPer::Class,
     };
     if per != SchedulerPer::Class && class_tables(&spec).next().is_some() {
-        errors.push(
+        return errors.none(
             join(path, "per"),
             format!("must be \"class\": {} tells classes apart by name", mechanism.kind),
         );
-        return None;
     }
     Some((Some(spec), per))
 }

@@ -154,13 +154,10 @@ fn series(json: &Json, network: &Network, path: &str, errors: &mut Errors) -> Op
             let found = network.target(of);
             found.map_err(|message| message.map(|m| errors.push(&of_path, m))).ok()
         }),
-        None => {
-            errors.push(
-                &of_path,
-                "is required: the quantity to record, for example \"links.bottleneck.queue.packets\"",
-            );
-            None
-        }
+        None => errors.none(
+            &of_path,
+            "is required: the quantity to record, for example \"links.bottleneck.queue.packets\"",
+        ),
     };
     let every_path = join(path, "every");
     let every = match table.get("every") {
@@ -168,29 +165,25 @@ fn series(json: &Json, network: &Network, path: &str, errors: &mut Errors) -> Op
         Some(json) => single(json, Type::Duration, &Range::POSITIVE, &every_path, errors)
             .and_then(|v| v.number())
             .map(|s| Every::Interval(Duration::from_seconds(s))),
-        None => {
-            errors.push(&every_path, "is required: a duration, for example \"10 ms\", or \"packet\"");
-            None
-        }
+        None => errors.none(&every_path, "is required: a duration, for example \"10 ms\", or \"packet\""),
     };
     let probed = matches!(target, Some(Target::Flow { observable, .. }) if is_probed(observable));
     if let Some(Target::Queue { observable, .. } | Target::Node { observable, .. }) = target
         && every == Some(Every::Packet)
         && evenflow_queue::held::is_counter(observable)
     {
-        errors.push(every_path, format!("{} is a counter; a duration is needed here", quoted(observable)));
-        return None;
+        return errors
+            .none(every_path, format!("{} is a counter; a duration is needed here", quoted(observable)));
     }
     let of_component =
         |t: &Target| matches!(t, Target::Queue { .. } | Target::Node { .. } | Target::Stage { .. });
     let by_packet = probed || target.as_ref().is_none_or(of_component);
     if every == Some(Every::Packet) && !by_packet {
-        errors.push(every_path, "\"packet\" is for queues and stages only; a duration is needed here");
-        return None;
+        return errors
+            .none(every_path, "\"packet\" is for queues and stages only; a duration is needed here");
     }
     if probed && matches!(every, Some(Every::Interval(_))) {
-        errors.push(every_path, "a probe records each segment; write \"packet\"");
-        return None;
+        return errors.none(every_path, "a probe records each segment; write \"packet\"");
     }
     let target = target?;
     Some(Series { of: network.name(&target), target, every: every? })
@@ -198,15 +191,7 @@ fn series(json: &Json, network: &Network, path: &str, errors: &mut Errors) -> Op
 
 fn histogram(json: &Json, network: &Network, path: &str, errors: &mut Errors) -> Option<Histogram> {
     let of = text(json, path, errors)?;
-    match network.histogram(of) {
-        Ok(found) => Some(found),
-        Err(message) => {
-            if let Some(message) = message {
-                errors.push(path, message);
-            }
-            None
-        }
-    }
+    network.histogram(of).map_err(|message| message.map(|m| errors.push(path, m))).ok()
 }
 
 /// All histograms.

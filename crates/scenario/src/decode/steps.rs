@@ -22,8 +22,7 @@ pub(super) fn steps<T>(
     let before = errors.len();
     let items = list(json, &format!("[time, {of}] pairs"), path, errors)?;
     if items.is_empty() {
-        errors.push(path, format!("must have at least one {of}"));
-        return None;
+        return errors.none(path, format!("must have at least one {of}"));
     }
     let mut steps: Vec<Option<(Time, T)>> = Vec::new();
     let mut last: Option<f64> = None;
@@ -189,8 +188,7 @@ fn look(
     }
     let plain = |json: &Json, path: &str, errors: &mut Errors| match json {
         Json::Object(_) | Json::Array(_) => {
-            errors.push(path, format!("a value is needed, not {}", shown(json)));
-            None
+            errors.none(path, format!("a value is needed, not {}", shown(json)))
         }
         value => Some(value.clone()),
     };

@@ -168,8 +168,7 @@ pub(crate) fn value(json: &Json, ty: Type, range: &Range, path: &str, errors: &m
 /// A table inside a mechanism's.
 fn nested(json: &Json, of: &Nested, path: &str, errors: &mut Errors) -> Option<Values> {
     let Json::Object(table) = json else {
-        errors.push(path, format!("a {} table is needed, not {}", of.name, shown(json)));
-        return None;
+        return errors.none(path, format!("a {} table is needed, not {}", of.name, shown(json)));
     };
     let before = errors.len();
     let values = decode_params(table, of.params, &[], path, errors);
@@ -192,8 +191,8 @@ fn mechanism(json: &Json, room: Room, path: &str, errors: &mut Errors) -> Option
 fn rates(json: &Json, range: &Range, path: &str, errors: &mut Errors) -> Option<Vec<f64>> {
     let Json::Array(list) = json else {
         let example = Type::Rates.describe().1;
-        errors.push(path, format!("a list of rates is needed, for example {example}, not {}", shown(json)));
-        return None;
+        return errors
+            .none(path, format!("a list of rates is needed, for example {example}, not {}", shown(json)));
     };
     row(list, Type::Rate, range, path, errors)
 }
@@ -241,23 +240,19 @@ fn byte_rows(json: &Json, range: &Range, path: &str, errors: &mut Errors) -> Opt
     let Json::Array(list) = json else {
         let message =
             format!("a list of lists of bytes is needed, for example {example}, not {}", shown(json));
-        errors.push(path, message);
-        return None;
+        return errors.none(path, message);
     };
     each(list, path, errors, |item, here, errors| match item {
         Json::Array(items) => row(items, Type::Bytes, range, here, errors),
-        other => {
-            errors.push(here, format!("a list of bytes is needed, not {}", shown(other)));
-            None
-        }
+        other => errors.none(here, format!("a list of bytes is needed, not {}", shown(other))),
     })
 }
 
 /// Such tables by name.
 fn tables(json: &Json, of: &Nested, path: &str, errors: &mut Errors) -> Option<BTreeMap<String, Values>> {
     let Json::Object(list) = json else {
-        errors.push(path, format!("a table of {} tables by name is needed, not {}", of.name, shown(json)));
-        return None;
+        return errors
+            .none(path, format!("a table of {} tables by name is needed, not {}", of.name, shown(json)));
     };
     each_named(list, path, errors, |json, here, errors| nested(json, of, here, errors))
 }
@@ -300,8 +295,7 @@ pub(crate) fn name_problem(name: &str) -> Option<String> {
 
 fn names(json: &Json, path: &str, errors: &mut Errors) -> Option<Vec<String>> {
     let Json::Array(list) = json else {
-        errors.push(path, format!("a list of names is needed, not {}", shown(json)));
-        return None;
+        return errors.none(path, format!("a list of names is needed, not {}", shown(json)));
     };
     let before = errors.len();
     let mut names: Vec<String> = Vec::new();
@@ -333,11 +327,10 @@ fn per_class(
             Type::Number => Type::NumberPerClass.describe().1,
             _ => Type::DurationPerClass.describe().1,
         };
-        errors.push(
+        return errors.none(
             path,
             format!("a table by traffic class is needed, for example {example}, not {}", shown(json)),
         );
-        return None;
     };
     each_named(table, path, errors, |json, here, errors| single(json, ty, range, here, errors)?.number())
 }
@@ -348,8 +341,7 @@ pub(crate) fn kind(table: &Table, room: Room, path: &str, errors: &mut Errors) -
         Some(json) => named(json, room, &join(path, "kind"), errors),
         None => {
             let names: Vec<&str> = catalogue::all(room).iter().map(|m| m.kind).collect();
-            errors.push(join(path, "kind"), format!("is required: one of {}", names.join(", ")));
-            None
+            errors.none(join(path, "kind"), format!("is required: one of {}", names.join(", ")))
         }
     }
 }
@@ -358,8 +350,7 @@ pub(crate) fn kind(table: &Table, room: Room, path: &str, errors: &mut Errors) -
 pub(crate) fn named(json: &Json, room: Room, path: &str, errors: &mut Errors) -> Option<&'static Mechanism> {
     let what = catalogue::noun(room);
     let Json::String(name) = json else {
-        errors.push(path, format!("the name of a {what} is needed, not {}", shown(json)));
-        return None;
+        return errors.none(path, format!("the name of a {what} is needed, not {}", shown(json)));
     };
     let found = catalogue::with_hidden().find(|m| m.room == room && m.kind == name);
     if found.is_none() {

@@ -2,7 +2,7 @@
 //!
 //! Not modelled: dash.js's insufficient-buffer, switch-history and abandon rules.
 
-use evenflow_base::schema::{Mechanism, Problem, Room, Values};
+use evenflow_base::schema::{Mechanism, Problem, Room, Values, sound};
 
 use super::bola::{self, Bola};
 use super::{Known, Rule, harmonic_mean, rate};
@@ -59,10 +59,7 @@ impl Rule for Dynamic {
     fn build(values: &Values) -> Result<Self, Vec<Problem>> {
         let Given { bola, rate, stable_buffer: stable, safety } = Given::read(values);
         let (minimum, target) = (bola.minimum_buffer, bola.target_buffer);
-        let problems = bola::check(minimum, target);
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        sound(bola::check(minimum, target))?;
         Ok(Dynamic {
             bola: Bola::between(minimum, target),
             stable,

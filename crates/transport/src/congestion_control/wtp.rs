@@ -4,7 +4,7 @@
 //! Each ACK adds to the window, each mark takes a fixed step off it, and the balance is a rate proportional to the weight:
 //! W = wi wd / p. It speaks packets, in real numbers, on any stack, and needs the mark of each packet.
 
-use evenflow_base::schema::{Deviation, Mechanism, Problem, Room, Traits, Values};
+use evenflow_base::schema::{Deviation, Mechanism, Problem, Room, Traits, Values, sound};
 
 use crate::Profile;
 use crate::profile::{Ecn, WindowBase};
@@ -69,9 +69,7 @@ impl Registered for Wtp {
         if max_window.is_some_and(|max| max < min_window) {
             problems.push((Given::max_window.name, "must be at least min_window".into()));
         }
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        sound(problems)?;
         let weights = match (form, explicit) {
             (Form::InverseDecrease, _) => Weights { increase: 1.0, decrease: weight },
             (Form::General, [(_, Some(increase)), (_, Some(decrease))]) => Weights { increase, decrease },
