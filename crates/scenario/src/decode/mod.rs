@@ -15,7 +15,7 @@ pub(crate) mod table;
 
 use evenflow_base::Duration;
 use evenflow_base::params::Parameter;
-use evenflow_base::schema::{Fallback, Mechanism, Range, Room, Type, Value};
+use evenflow_base::schema::{Fallback, Mechanism, Room, Value};
 use serde_json::{Map, Value as Json};
 
 use crate::errors::{Errors, join, shown, suggestion};
