@@ -23,14 +23,16 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-DECLARED = re.compile(r'^\s*(?:#\[.*\()?(?:kind\s*[:=]|pub const (?:KIND|PEER): &str =)\s*"([a-z0-9.-]+)"', re.MULTILINE)
+DECLARED = re.compile(
+    r'^\s*(?:#\[.*\()?(?:kind\s*[:=]|pub const (?:KIND|PEER): &str =)\s*"([a-z0-9.-]+)"', re.MULTILINE
+)
 ROOMS = ("queue", "stage", "traffic", "transport")
 KEYS = {"rate", "tcp"}
 GENERATED = {"python/evenflow/scenario/types.py"}
 WRITTEN = re.compile(r'\b(?:kind|adaptation|congestion_control)(?:"\s*:|: ClassVar\[str\] =|\s*=)\s*"[a-z0-9.-]+"')
 ELSEWHERE: dict[str, tuple[str, set[str]]] = {
     "benches/networks.py": ("a flavour of ef.lte's TCP, a rule of an auditor", {"newreno", "strict"}),
-    "benches/peers.py": ("what ns-2 and ns-3 have, and its translation", set()),
+    "benches/peers.py": ("names of ns-2 and ns-3, and their translation", set()),
     "crates/base/src/verdict.rs": ("reasons of drops and marks", {"codel", "constant", "csfq", "pie"}),
     "crates/python/src/mechanism.rs": ("a colour of packets", {"red"}),
     "crates/scenario/src/catalogue.rs": (
