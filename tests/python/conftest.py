@@ -20,6 +20,7 @@ from evenflow import papers
 from evenflow.mechanism import schema
 from evenflow.paper import Paper
 from evenflow.run import engine, store
+from evenflow.scenario import registry
 from evenflow.show import report
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -127,6 +128,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
         engine._decoded.cache_clear()
         store._engine.cache_clear()
         schema.cache_clear()
+        registry.by_kind.cache_clear()
 
     monkeypatch.setitem(sys.modules, "evenflow._core", fake_core)
     monkeypatch.setattr(evenflow, "_core", fake_core, raising=False)

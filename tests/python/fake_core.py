@@ -73,6 +73,7 @@ class Scenario:
         self.canonical = json.dumps(tree, sort_keys=True)
         self.hash = hashlib.sha256(self.canonical.encode()).hexdigest()[:32]
         self.memory_bytes = int(tree.get("memory", 1000))
+        self.marks = dict.fromkeys(tree.get("links", {}), (False, False))
         self.duration_s, self.warmup_s = 2.0, 1.0
 
 

@@ -18,14 +18,15 @@ def schema() -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
-def _by_kind() -> dict[str, dict[str, Any]]:
+def by_kind() -> dict[str, dict[str, Any]]:
+    """The tables of mechanisms by name."""
     return {table["kind"]: table for table in schema()["mechanisms"] if table["room"] != "scenario"}
 
 
 def table_of(kind: Any) -> Mapping[str, Any]:
     """The table of a mechanism, by its name or by a scenario's table of it; empty for an unknown one."""
     name = kind.get("kind") if isinstance(kind, Mapping) else kind
-    return _by_kind().get(name, {}) if isinstance(name, str) else {}
+    return by_kind().get(name, {}) if isinstance(name, str) else {}
 
 
 def has(kind: Any, trait: str) -> bool:
@@ -39,7 +40,7 @@ def draws(rule: Mapping[str, Any]) -> bool:
     return bool(key) and (not word or rule[key] == word)
 
 
-@lru_cache
 def default(room: str) -> str:
     """The mechanism of a room where a scenario names none."""
-    return next(kind for kind, table in _by_kind().items() if table["room"] == room and "default" in table["traits"])
+    found = (kind for kind, table in by_kind().items() if table["room"] == room and "default" in table["traits"])
+    return next(found, "")
