@@ -330,7 +330,7 @@ def test_a_follower_for_each_where_all_are_too_many(monkeypatch: pytest.MonkeyPa
     assert not missing
     assert sorted(one.user for record in more for one in following.followed(record)) == [("clients", 0), ("clients", 1)]
     monkeypatch.setattr(recording, "MOST_TRACES", 1)
-    monkeypatch.setattr(recording, "MOST_ROWS", 1.5 * recording._rows(record)["clients"])
+    monkeypatch.setattr(recording, "MOST_ROWS", 1.5 * recording.estimated_rows(record)["clients"])
     more, missing = recording.again_for_a_view(record)
     assert len(more) == 1
     assert "1 of the 2 users who watch" in missing[0]

@@ -128,17 +128,16 @@ def _write_run(
     trace. Seed and packets are the same, and the shown record stays that of the file.
     """
     from ..run.files import write_whole
-    from ..run.recording import again_for_a_view
     from ..run.saved import RECORD, replacing, run_files, run_head, seal
-    from ..show import pictures, view
+    from ..show import clicks, pictures, view
     from .plotting import watched, write
 
     choice = pictures.Choice()
     drawn, telling = record, False
     files = {} if out is None else run_files(record)
     if out is not None and viewed:
-        more, missing = again_for_a_view(record)
-        files[view.VIEW] = view.page(record, more, missing).encode()
+        more, missing, told = clicks.again(record)
+        files[view.VIEW] = view.page(record, more, missing, told).encode()
         if more and not pictures.drawable(record):
             drawn, telling = more[0], True
     elif not pictures.drawable(record):

@@ -91,10 +91,10 @@ def watched_again(record: Record) -> tuple[list[Record], list[str]]:
 
 
 def _repeated(record: Record, viewers: Sequence[tuple[str, int]], *, series: bool) -> tuple[list[Record], list[str]]:
-    plain = _without_record(record)
+    plain = without_record(record)
     watched = viewing(plain) if series else plain
     seed = int(record.json["seed"])
-    bunches = _bunches(viewers, _rows(record))
+    bunches = _bunches(viewers, estimated_rows(record))
     found: list[Record] = []
     left_out = [viewer for viewer in viewers if not any(viewer in bunch for bunch in bunches)]
     for bunch in bunches:
@@ -128,7 +128,7 @@ def _bunches(viewers: Sequence[tuple[str, int]], rows: Mapping[str, float]) -> l
     return [list(viewers[:fit])] if fit else []
 
 
-def _rows(record: Record) -> dict[str, float]:
+def estimated_rows(record: Record) -> dict[str, float]:
     """Estimated rows of a user's trace, by group.
 
     Each packet and its ACK has a row at both ends, and two at each component between.
@@ -143,7 +143,7 @@ def _rows(record: Record) -> dict[str, float]:
     }
 
 
-def _without_record(record: Record) -> Scenario:
+def without_record(record: Record) -> Scenario:
     """The scenario of a record, without what it records."""
     assert record.scenario is not None
     tree = record.scenario.tree

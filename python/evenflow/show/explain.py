@@ -6,6 +6,8 @@ its decisions. No value is computed a second time.
 
 from __future__ import annotations
 
+import bisect
+import functools
 import itertools
 import json
 import math
@@ -35,7 +37,9 @@ if TYPE_CHECKING:
 SENDER = ("window", "ssthresh", "flight", "recovery", "srtt")
 """Observables of a TCP flow that show its answer."""
 SAMPLES = 100_000
-"""Most instants at which a sender is observed; at least a millisecond apart."""
+"""Most instants at which a sender is observed."""
+LEAST_STEP_S = 1e-4
+"""Shortest time between them."""
 STATES = {2: "marks", 3: "losses", 4: "timeout"}
 """States of loss recovery that begin with a reduction of the window -> its cause."""
 STALL = "stall"
@@ -219,9 +223,9 @@ class _Flow:
             hint = f"did you mean “{guess}”?" if guess else f"there are {', '.join(groups)}."
             raise UsageError(f"flow “{path}”: there is no group “{group}”; {hint}")
         self.scenario, self.seed, self.path, self.user = scenario, seed, path, parts[1]
-        self.step = max(1e-3, scenario.core.duration_s / SAMPLES)
+        self.step = max(LEAST_STEP_S, scenario.core.duration_s / SAMPLES)
         try:
-            self.record = self._run(scenario, [], [])
+            self.record = self._run(scenario, [])
         except ScenarioError as error:
             said = [text for at, text in error.errors if at.startswith("record.trace")]
             if not said:
@@ -236,10 +240,9 @@ class _Flow:
         self.rows = self._rows(self.record)
         self.events = self._events()
 
-    def _run(self, scenario: Scenario, series: Sequence[str], also: Sequence[dict[str, str]]) -> Record:
-        step = min(self.step, max(1e-4, scenario.core.duration_s / SAMPLES)) if series else self.step
-        sender = [{"of": f"{self.path}.{name}", "every": f"{step:.9g} s"} for name in SENDER]
-        wanted = [*sender, *({"of": of, "every": "packet"} for of in series), *also]
+    def _run(self, scenario: Scenario, series: Sequence[str]) -> Record:
+        sender = [{"of": f"{self.path}.{name}", "every": f"{self.step:.9g} s"} for name in SENDER]
+        wanted = [*sender, *({"of": of, "every": "packet"} for of in series)]
         bare = scenario.set("record", {"trace": [self.user], "events": ["open"]})
         return watched_for(bare, wanted).run(self.seed)
 
@@ -296,8 +299,9 @@ class _Flow:
 
     def _stalls(self) -> tuple[list[following.Span], list[following.Span]]:
         """Transfers of the user's chunks, from request to last byte, and stalls of its player."""
-        group = self.record.json["groups"][str(paths.parse(self.path)[1])]
-        one = next(iter(following.followed(self.record)), None) if "video" in group else None
+        name, user = (paths.parse(self.path)[n] for n in (1, 3))
+        several = following.followed(self.record) if "video" in self.record.json["groups"][name] else []
+        one = next((it for it in several if it.user == (name, user)), None)
         held = following.buffer(self.record, one) if one is not None else None
         return ([], []) if one is None or held is None else (one.fetched, held.stalls)
 
@@ -338,13 +342,8 @@ class _Flow:
         """The event with the values at its component and the sender's answer."""
         if event.kind == STALL:
             return self._stall(event)
-        kind, table, names = self._mechanism(event)
-        place = event.place if event.packet is None or "per" in table else event.place.rpartition("[")[0]
-        inner = f"{place}.queue" if place.startswith("links") else place
-        every = [f"{inner}.{name}" for name in names]
-        of = [{"of": f"{inner}.packets", "every": "1 ms"}] if place.startswith("links") and not names else []
-        record = self._run(self._shorter(event), every, of)
-        self._require_same(record, event)
+        kind, table, every = self._mechanism(event)
+        record = self._again(event, every)
         before, after = self._values(record, every, event.time_s)
         if event.packet is None:
             pairs = {name: self._around(record, name, event.time_s) for name in SENDER}
@@ -355,8 +354,15 @@ class _Flow:
         known = {**{name: _number(value) for name, value in parameters.items()}, **after}
         if event.packet is not None:
             known["size"] = float(event.packet["size"])
-            arrived = [row["time_s"] for row in self.rows if _same(row, event.packet) and row["action"] == "arrive"]
-            waited = event.time_s - arrived[-1] if arrived else 0.0
+            arrived = next(
+                (
+                    row["time_s"]
+                    for row in _until(self.rows, event.time_s)
+                    if row["action"] == "arrive" and _same(row, event.packet)
+                ),
+                event.time_s,
+            )
+            waited = event.time_s - arrived
             if waited > 0.0:
                 after.setdefault("sojourn", waited)
                 known.setdefault("sojourn", waited)
@@ -366,8 +372,14 @@ class _Flow:
             event, rule, law, filled, source, before, after, parameters, answer, self._srtt(event.time_s), record
         )
 
+    def _again(self, event: Event, every: Sequence[str]) -> Record:
+        """The run until the sender has answered, with these observables at each decision."""
+        record = self._run(self._shorter(event), every)
+        self._require_same(record, event)
+        return record
+
     def _mechanism(self, event: Event) -> tuple[str, Mapping[str, Any], list[str]]:
-        """The kind at the event's component, its table, and its observables."""
+        """The kind at the event's component, its table, and the paths of its observables."""
         from ..run.mechanism import schema
 
         tree = json.loads(self.scenario.core.canonical)
@@ -384,12 +396,19 @@ class _Flow:
         kind = held.get("kind", "")
         found = [m for m in schema()["mechanisms"] if m["kind"] == kind and m["room"] in ("queue", "stage")]
         names = [one["name"] for m in found for one in m["observables"]]
-        return kind, held, [*(["packets", "bytes"] if room == "links" else []), *names]
+        place = event.place if "per" in held else event.place.rpartition("[")[0]
+        if room == "links":
+            place, names = f"{place}.queue", ["packets", "bytes", *names]
+        return kind, held, [f"{place}.{name}" for name in names]
+
+    def _end(self, event: Event) -> float:
+        """When the sender has answered."""
+        return min(event.time_s + max(ANSWER_S, 4.0 * self._srtt(event.time_s)), self.scenario.core.duration_s)
 
     def _shorter(self, event: Event) -> Scenario:
         """The scenario until the sender has answered. Its packets are those of the whole run."""
-        end = event.time_s + max(ANSWER_S, 4.0 * self._srtt(event.time_s))
-        if end >= self.scenario.core.duration_s:
+        end = self._end(event)
+        if end == self.scenario.core.duration_s:
             return self.scenario
         return self.scenario.set("duration", f"{end:.9g} s").set("warmup", "0 s")
 
@@ -428,7 +447,8 @@ class _Flow:
     def _answer(self, record: Record, event: Event) -> Iterator[tuple[float, str]]:
         """What the sender did after the event, in order of time."""
         rows = self._rows(record)
-        later = [row for row in rows if row["time_s"] > event.time_s and row["component"] == "end"]
+        first = bisect.bisect_right(rows, event.time_s, key=_time)
+        later = [row for row in rows[first:] if row["component"] == "end"]
         end = float(record.json["window_s"][1])
         if event.packet is not None and not event.packet["backward"] and event.packet["seq"] is not None:
             found = list(self._feedback(event.packet, event.kind, later))
@@ -453,26 +473,25 @@ class _Flow:
             text += "." if threshold is None else f", ssthresh {threshold[1]:.1f} packets."
         yield time, text
         times, states = self._state(record, "recovery")
-        back = next((t for t, s in zip(times, states, strict=True) if t > time + self.step and s == 0), None)
-        if back is not None and cause in ("losses", "timeout"):
-            yield float(back), "Recovery ends."
+        back = times[(times > time + self.step) & (states == 0)][:1]
+        if len(back) and cause in ("losses", "timeout"):
+            yield float(back[0]), "Recovery ends."
 
     def _trigger(self, rows: Sequence[dict[str, Any]], time: float, cause: str) -> Iterator[tuple[float, str]]:
         """What made the sender reduce its window."""
-        ends = [row for row in rows if row["component"] == "end" and row["time_s"] <= time]
-        acks = [row for row in ends if row["action"] == "receive" and row["backward"]]
-        if cause == "losses" and acks:
-            ack = acks[-1]
-            blocks = [f"{ack[f'sack_{n}_from']} to {ack[f'sack_{n}_to']}" for n in (1, 2, 3) if ack[f"sack_{n}_to"]]
-            yield ack["time_s"], f"ACK {ack['ack']} arrives" + (f" with SACK {', '.join(blocks)}." if blocks else ".")
-        elif cause == "timeout" and acks:
-            yield (
-                acks[-1]["time_s"],
-                f"The last ACK before the timeout arrives, {time - acks[-1]['time_s']:.3f} s before.",
-            )
+        wanted = {"action": "receive", "backward": True} if cause != "idle" else {"action": "send", "backward": False}
+        before = (row for row in _until(rows, time) if row["component"] == "end" and wanted.items() <= row.items())
+        last = next((row for row in before if cause != "idle" or row["time_s"] < time), None)
+        if last is None:
+            return
+        at, ago = last["time_s"], f"{time - last['time_s']:.3f} s"
+        if cause == "losses":
+            blocks = [f"{last[f'sack_{n}_from']} to {last[f'sack_{n}_to']}" for n in (1, 2, 3) if last[f"sack_{n}_to"]]
+            yield at, f"ACK {last['ack']} arrives" + (f" with SACK {', '.join(blocks)}." if blocks else ".")
+        elif cause == "timeout":
+            yield at, f"The last ACK before the timeout arrives, {ago} before."
         elif cause == "idle":
-            sent = [row for row in ends if row["action"] == "send" and not row["backward"] and row["time_s"] < time]
-            yield sent[-1]["time_s"], f"The last packet before a pause of {time - sent[-1]['time_s']:.3f} s leaves."
+            yield at, f"The last packet before a pause of {ago} leaves."
 
     def _feedback(
         self, packet: Mapping[str, Any], kind: str, later: Sequence[Mapping[str, Any]]
@@ -486,9 +505,9 @@ class _Flow:
                 yield echo["time_s"], "The ACK with its mark arrives at the sender."
             return
         hole = next((row for row in acks if any((row[f"sack_{n}_to"] or 0) > seq for n in (1, 2, 3))), None)
-        if hole is not None:
-            yield hole["time_s"], "The first SACK beyond the lost packet arrives."
         again = next((row for row in sends if row["seq"] == seq and payload), None)
+        if hole is not None and (again is None or hole["time_s"] <= again["time_s"]):
+            yield hole["time_s"], "The first SACK beyond the lost packet arrives."
         if again is not None:
             yield again["time_s"], f"The sender retransmits bytes {seq} to {seq + payload}."
             filled = next((row for row in acks if (row["ack"] or 0) > seq and row["time_s"] > again["time_s"]), None)
@@ -509,18 +528,23 @@ class _Flow:
 def _instant(rows: Sequence[dict[str, Any]], since: float, until: float, cause: str) -> float:
     """The time of a change between two samples: of the last ACK, or of the retransmission after a timeout."""
     wanted = ("end", "send", False) if cause == "timeout" else ("end", "receive", True)
-    inside = [
-        row["time_s"]
-        for row in rows
-        if since <= row["time_s"] <= until and (row["component"], row["action"], row["backward"]) == wanted
-    ]
+    first = bisect.bisect_left(rows, since, key=_time)
+    last = bisect.bisect_right(rows, until, key=_time)
+    inside = [row["time_s"] for row in rows[first:last] if (row["component"], row["action"], row["backward"]) == wanted]
     return float(inside[-1]) if inside else float(until)
+
+
+def _time(row: Mapping[str, Any]) -> float:
+    return float(row["time_s"])
+
+
+def _until(rows: Sequence[dict[str, Any]], time: float) -> Iterator[dict[str, Any]]:
+    """The rows until an instant, the last one first."""
+    return (rows[n] for n in range(bisect.bisect_right(rows, time, key=_time) - 1, -1, -1))
 
 
 def _same(row: Mapping[str, Any], packet: Mapping[str, Any]) -> bool:
     """Whether two rows are of one transmission at one component."""
-    if row["time_s"] > packet["time_s"]:
-        return False
     return all(row[name] == packet[name] for name in ("component", "copy", "seq", "backward", "size"))
 
 
@@ -557,12 +581,16 @@ def picture(it: Explanation) -> Picture:
 # --- Rules in words ------------------------------------------------------------------------------------------------
 
 
+@functools.cache
+def _laws() -> dict[str, Any]:
+    return tomllib.loads((Path(__file__).parent / "equations.toml").read_text(encoding="utf-8"))
+
+
 def _rule(kind: str, event: Event) -> tuple[str, str, str]:
     """Sentence, equation and document of the rule behind an event."""
     from ..run.mechanism import schema
 
-    laws = tomllib.loads((Path(__file__).parent / "equations.toml").read_text(encoding="utf-8"))
-    law = laws.get(event.reason, {})
+    law = _laws().get(event.reason, {})
     rooms = ("queue", "stage") if event.packet is not None else ("congestion-control",)
     found = [m for m in schema()["mechanisms"] if m["kind"] == kind and m["room"] in rooms]
     counters = {one["name"]: one["doc"] for m in found for one in m.get("counters", [])}

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..run.recording import again_for_a_view, recording
-from . import pictures, view
+from ..run.recording import recording
+from . import clicks, pictures, view
 from .drawing import draw
 
 if TYPE_CHECKING:
@@ -71,5 +71,7 @@ def plot_table(
 
 def view_record(record: Record, path: str | Path, *, again: bool) -> Path:
     """Write the page of a run; `again`: repeat the run to record what its record lacks."""
-    more, missing = again_for_a_view(record) if again else ([], [])
-    return view.write(record, path, more, missing)
+    if not again:
+        return view.write(record, path)
+    more, missing, told = clicks.again(record)
+    return view.write(record, path, more, missing, told)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..scenario import paths
 from ..words import counted, html_page, listed, rate
 from . import following, names, pictures, plots
+from .clicks import Told
 from .following import Span
 from .names import Quantity
 
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 
 VIEW = "view.html"
 SOURCES = (
-    *(f"show/{name}.py" for name in ("following", "names", "view")),
+    *(f"show/{name}.py" for name in ("clicks", "explain", "following", "names", "view")),
+    "show/equations.toml",
     *(f"show/templates/{name}" for name in ("base.html.j2", "view.html.j2", "view.js", "uplot/uPlot.iife.min.js")),
     "run/recording.py",
 )
@@ -116,14 +118,22 @@ class View:
     panels: list[Panel]
     notes: list[str]
     key: str = ""
+    told: Sequence[Told] = ()
+    command: str = ""
 
 
-def write(record: Record, path: str | Path, more: Sequence[Record] = (), notes: Sequence[str] = ()) -> Path:
+def write(
+    record: Record,
+    path: str | Path,
+    more: Sequence[Record] = (),
+    notes: Sequence[str] = (),
+    told: Sequence[Told] = (),
+) -> Path:
     """Write the page of a run; arguments as of `page`."""
     from ..run.files import write_out
 
     target = Path(path)
-    write_out(target, page(record, more, notes).encode())
+    write_out(target, page(record, more, notes, told).encode())
     return target
 
 
@@ -148,17 +158,20 @@ def is_of(path: Path, record: Record) -> bool:
         return False
 
 
-def page(record: Record, more: Sequence[Record] = (), notes: Sequence[str] = ()) -> str:
+def page(record: Record, more: Sequence[Record] = (), notes: Sequence[str] = (), told: Sequence[Told] = ()) -> str:
     """The page of a run.
 
     Args:
         more: repetitions of the run with further series or packets (`run.recording`).
         notes: sentences below the title.
+        told: explanations of drops and marks (`clicks`).
     """
-    return render(of_record(record, more, notes))
+    return render(of_record(record, more, notes, told))
 
 
-def of_record(record: Record, more: Sequence[Record] = (), notes: Sequence[str] = ()) -> View:
+def of_record(
+    record: Record, more: Sequence[Record] = (), notes: Sequence[str] = (), told: Sequence[Told] = ()
+) -> View:
     """The content of the page."""
     tree, runs = record.json, (record, *more)
     from_s, to_s = (float(at) for at in tree.get("window_s") or (0, 0))
@@ -185,8 +198,10 @@ def of_record(record: Record, more: Sequence[Record] = (), notes: Sequence[str] 
     title = "A run"
     if record.scenario is not None:
         title = record.scenario.title or Path(record.scenario.source or title).stem
+    file = Path(record.scenario.source or "FILE").name if record.scenario is not None else "FILE"
+    command = f"evenflow explain {file} --seed {tree.get('seed')} --at "
     facts = f"Seed {tree.get('seed')} · record {record.record_hash} · {to_s:g} s, measured from {from_s:g} s"
-    return View(title, facts, 0.0, to_s, from_s, found, said, key(record))
+    return View(title, facts, 0.0, to_s, from_s, found, said, key(record), told, command)
 
 
 class _Panels:
@@ -479,6 +494,8 @@ def document(view: View) -> dict[str, Any]:
         "to": view.to_s,
         "warmup": view.warmup_s,
         "who": [{"words": owner, "colour": colour} for owner, colour in who.items()],
+        "why": [{"t": round(it.time_s, 9), "kind": it.kind, "link": it.link, "text": it.text} for it in view.told],
+        "explain": view.command,
         "panels": [
             {
                 "title": panel.title,
@@ -564,6 +581,7 @@ def render(view: View) -> str:
         key=view.key,
         notes=view.notes,
         panels=view.panels,
+        clicks=any(panel.kind == "marks" for panel in view.panels),
         who=tree["who"],
         alt=f"{view.title}: {counted(len(view.panels), 'panel')} over one time axis, {quantities}. The table below has "
         "their values.",

@@ -50,6 +50,14 @@ function rows({ t, v }, name, unit, from, to) {
     `${quoted(name)},${quoted(unit)},${Number(time.toPrecision(12))},${v[n]}\n`).join("");
 }
 
+/** The event to show after a click: an explained one, unless another is clearly nearer and not in a crowd. */
+function clicked(events, time, reach) {
+  const far = one => one ? Math.abs(one.t - time) : Infinity;
+  const nearest = list => list.reduce((best, one) => far(one) < far(best) ? one : best, null);
+  const any = nearest(events), told = nearest(events.filter(one => one.text));
+  return told && (events.length > 3 || far(told) <= far(any) + reach / 2) ? told : any;
+}
+
 /** A number with four digits. */
 function number(value) {
   if (value === null || value === undefined) return "–";
@@ -57,7 +65,7 @@ function number(value) {
   return size !== 0 && (size >= 1e6 || size < 1e-3) ? value.toExponential(3) : String(Number(value.toPrecision(4)));
 }
 
-if (typeof module !== "undefined") module.exports = { upTo, samples, drawn, at, range, rows, number };
+if (typeof module !== "undefined") module.exports = { upTo, samples, drawn, at, range, rows, clicked, number };
 if (typeof document !== "undefined") show();
 
 function show() {
@@ -73,6 +81,35 @@ function show() {
     if (line.panel.kind === "marks") return String(Math.max(0, upTo(line.t, time) - upTo(line.t, from)));
     const value = at(line.drawn, time);
     return (line.panel.names || {})[value] || number(value);
+  }
+
+  /** Events of a panel of marks near a time, with their explanations. */
+  function events(panel, time, reach) {
+    const kind = panel.words.endsWith("marked") ? "mark" : "drop";
+    return of(panel).filter(shown).flatMap(line => line.t.filter(t => Math.abs(t - time) <= reach).map(t => {
+      const link = data.who[line.who].words, told = data.why.filter(one => one.kind === kind && one.link === link && Math.abs(one.t - t) < 2e-9);
+      return { t, kind, link, text: told.map(one => one.text).join("\n\n") };
+    }));
+  }
+
+  /** Shows why a packet was dropped or marked. */
+  function explain(event) {
+    const box = by("why");
+    if (!box) return;
+    box.hidden = !event;
+    if (!event) return;
+    const time = String(Number(event.t.toFixed(9)));
+    box.querySelector("pre").textContent = event.text || `${time} s: ${event.kind} at ${event.link}. This page has no explanation of it. For one, run:\n${data.explain}${time}s`;
+    point(event.t);
+  }
+
+  /** The next explained event after the cursor, or before it. */
+  function step(back) {
+    const after = data.why.filter(one => cursor === null || (back ? one.t < cursor - 1e-9 : one.t > cursor + 1e-9));
+    const next = back ? after.at(-1) : after[0];
+    if (!next) return;
+    if (next.t < from || next.t > to) zoom(next.t - (to - from) / 2, next.t + (to - from) / 2);
+    explain({ ...next, text: data.why.filter(one => one.t === next.t).map(one => one.text).join("\n\n") });
   }
 
   /** Bars of periods and strokes of instants, a row for each line; and the end of the warm-up. */
@@ -141,6 +178,16 @@ function show() {
         }],
       },
     }, uPlot.join(mine.map(({ drawn: { t, v } }) => [t, isLines ? v : v.map(() => null)])), holder.querySelectorAll(".chart")[data.panels.indexOf(panel)]);
+    if (panel.kind === "marks") {
+      let down = 0;
+      u.over.style.cursor = "pointer";
+      u.over.addEventListener("mousedown", event => { down = event.clientX; });
+      u.over.addEventListener("click", event => {
+        if (Math.abs(event.clientX - down) >= 4) return;
+        const time = u.posToVal(event.clientX - u.over.getBoundingClientRect().left, "x"), reach = 6 * (to - from) / u.over.clientWidth;
+        explain(clicked(events(panel, time, reach), time, reach));
+      });
+    }
     u.root.querySelectorAll(".u-series th").forEach((entry, s) => {
       if (s === 0) return;
       const named = { role: "checkbox", tabindex: 0, "aria-checked": String(shown(mine[s - 1])), "aria-label": `${panel.title}: ${called(mine[s - 1])}` };
@@ -205,7 +252,7 @@ function show() {
 
   const keys = {
     ArrowLeft: shift => shift ? pan(-0.1) : move(-0.01), ArrowRight: shift => shift ? pan(0.1) : move(0.01),
-    PageUp: () => pan(-0.5), PageDown: () => pan(0.5), Home: whole, 0: whole, Escape: () => point(null),
+    PageUp: () => pan(-0.5), PageDown: () => pan(0.5), Home: whole, 0: whole, Escape: () => { point(null); explain(null); }, Enter: step,
     "+": () => around(middle(), 0.5), "=": () => around(middle(), 0.5), "-": () => around(middle(), 2),
   };
   holder.addEventListener("keydown", event => {
@@ -221,6 +268,7 @@ function show() {
   }, { passive: false });
 
   const click = (id, work) => by(id).addEventListener("click", work);
+  if (by("close")) click("close", () => explain(null));
   click("whole", whole);
   click("in", () => around(middle(), 0.5));
   click("out", () => around(middle(), 2));
