@@ -12,6 +12,7 @@ import evenflow as ef
 import pytest
 from conftest import ROOT, Cli
 from evenflow.errors import UsageError
+from evenflow.show import clicks
 from evenflow.show.explain import Event, Explanation, events, explain, picture
 
 CALL = ROOT / "examples/scenarios/call.toml"
@@ -230,3 +231,45 @@ def test_command(cli: Cli, tmp_path: Path) -> None:
     assert cli("explain", str(CALL), "--at", "noon").code == 2
     refused = cli("explain", str(CALL), "--out", "why.txt")
     assert (refused.code, refused.out) == (2, "")
+
+
+# --- On a page -----------------------------------------------------------------------------------------------------
+
+
+def told(world: ef.Scenario) -> list[clicks.Told]:
+    """The explanations of a run's page; each text is that of `explain`."""
+    _, found = clicks.of_run(world.run(1))
+    for it in found[:: max(1, len(found) // 3)]:
+        number, flow = re.match(r"Event (\d+) of (\S+),", it.text).groups()  # type: ignore[union-attr]
+        it_again = explain(world, flow=flow, event=int(number))
+        assert it.text == str(it_again)
+        assert (it.time_s, it.kind, f"links.{it.link}[0]") == (
+            it_again.event.time_s,
+            it_again.event.kind,
+            it_again.event.place,
+        )
+    return found
+
+
+def test_texts_of_a_page_are_those_of_explain() -> None:
+    found = told(ef.load(CALL).with_settings({"duration": "6 s", "warmup": "0 s"}))
+    assert len(found) > 20
+    assert {it.kind for it in found} == {"drop"}
+    # datagrams and TCP
+    assert {it.text.split(".")[1] for it in found} == {"call", "download"}
+    marking = {"kind": "constant-probability", "limit": "100 packets", "probability": 0.01}
+    found = told(scenario(marking, users=1, ecn="classic"))
+    assert {it.kind for it in found} == {"mark"}
+
+
+def test_long_runs_are_explained_from_their_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clicks, "MOST_ROWS", 10_000)
+    monkeypatch.setattr(clicks, "MOST_TEXTS", 10)
+    found = told(ef.load(CALL).with_settings({"duration": "30 s", "warmup": "0 s"}))
+    assert 3 < len(found) <= 10
+    assert max(it.time_s for it in found) < 15
+
+
+def test_huge_runs_are_not_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clicks, "MOST_HOPS", 10)
+    assert clicks.of_run(scenario(TAIL).run(1)) == ([], [])

@@ -22,6 +22,7 @@ from evenflow.record import Record
 from evenflow.reproduce import reproduce
 from evenflow.run import recording
 from evenflow.show import following, view
+from evenflow.show.clicks import Told
 from evenflow.store import Store
 from evenflow.study import Point, Run, Table
 
@@ -143,6 +144,16 @@ def test_drops_are_marks_at_their_instants(small: Record) -> None:
     assert marks["t"] == pytest.approx(times.tolist(), abs=1e-9)
 
 
+def test_explanations_are_on_the_page(small: Record) -> None:
+    time = float(small.arrays("events.drop.link")[0][3])
+    page = Page(view.page(small, told=[Told(time, "drop", "bottleneck", "Because <it> was full")]))
+    assert page.data["why"] == [
+        {"t": round(time, 9), "kind": "drop", "link": "bottleneck", "text": "Because <it> was full"}
+    ]
+    assert page.data["explain"] == "evenflow explain FILE --seed 1 --at "
+    assert "A click on a drop" in page.text
+
+
 def test_the_same_run_gives_the_same_bytes(small: Record) -> None:
     again = Record(small.text.replace('"wall_s":', '"wall_s":1'), small.record_hash, small.raw_series)
     again.scenario = small.scenario
@@ -173,6 +184,8 @@ def test_a_run_without_series_is_run_again_for_its_view(tmp_path: Path) -> None:
     titles = [panel["title"].partition(" (")[0] for panel in page.data["panels"]]
     wanted = ["goodput", "delivered rate", "congestion window and slow-start threshold", "queue length"]
     assert [title for title in titles if title in wanted] == wanted
+    assert "packets dropped" in titles
+    assert len(page.data["why"]) > 5
     assert (
         "has no recorded series" in Page(record.view(tmp_path / "v.html", again=False).read_text(encoding="utf-8")).text
     )
@@ -432,7 +445,9 @@ def browse(tmp_path: Path) -> Iterator[Any]:
 
 @pytest.mark.slow("starts node or a browser")
 def test_in_a_browser(small: Record, browse: Any) -> None:
-    seen = browse(view.page(small))
+    times = small.arrays("events.drop.link")[0][[5, -1]]
+    seen = browse(view.page(small, told=[Told(time, "drop", "bottleneck", f"At {time}") for time in times.tolist()]))
+    assert [seen["closed"], seen["why"], seen["next"], seen["escaped"]] == [None, *(f"At {t}" for t in times), None]
     drawn = [one for panel in view.of_record(small).panels for one in panel.lines]
     assert seen["first"] == seen["whole"] == "0 s to 4 s, the whole run"
     assert seen["charts"] == len(view.of_record(small).panels)

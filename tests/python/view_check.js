@@ -18,4 +18,9 @@ assert.deepStrictEqual(v.range(rate, 0.5, 2.5), [10, 30]);
 assert.deepStrictEqual(v.samples({ spans: [[1, 2], [3, 4]] }), { t: [1, 2, 3, 4], v: [1, 0, 1, 0] });
 assert.strictEqual(v.rows(v.samples({ t: [1, 2, 5], v: [10, 20, 30] }), '=a "b"', "s", 1.5, 3), `"'=a ""b""","s",2,20\n`);
 assert.deepStrictEqual([null, 0, 12.3456, 1234567, 0.00012345].map(v.number), ["–", "0", "12.35", "1.235e+6", "1.234e-4"]);
+const told = t => ({ t, text: "why" }), bare = t => ({ t, text: "" });
+assert.deepStrictEqual(v.clicked([bare(1), told(1.4)], 1, 1), told(1.4)); // hardly farther
+assert.deepStrictEqual(v.clicked([bare(1), told(1.9)], 1, 1), bare(1));
+assert.deepStrictEqual(v.clicked([bare(1), bare(1.1), bare(1.2), told(1.9)], 1, 1), told(1.9)); // nothing can be aimed at
+assert.strictEqual(v.clicked([], 1, 1), null);
 console.log("well");

@@ -19,6 +19,14 @@ const wait = () => new Promise(done => setTimeout(done, 50));
   key("ArrowRight"); seen.said = by("said").textContent;
   key("+"); seen.nearer = Number(by("to").value) - Number(by("from").value);
   key("0"); seen.whole = by("range").textContent;
+  const drops = [...document.querySelectorAll(".u-over")].find(o => o.closest("section").querySelector("h3").textContent === "packets dropped");
+  const press = share => ["mousedown", "mouseup", "click"].forEach(kind => drops.dispatchEvent(new MouseEvent(kind, {
+    clientX: drops.getBoundingClientRect().left + share * drops.clientWidth, clientY: drops.getBoundingClientRect().top + 8, button: 0, bubbles: true })));
+  const reason = () => by("why").hidden ? null : by("why").querySelector("pre").textContent, explained = JSON.parse(by("data").textContent).why;
+  seen.closed = reason();
+  press(explained[0].t / 4); seen.why = reason();
+  key("Enter"); seen.next = reason();
+  key("Escape"); seen.escaped = reason();
   seen.lines = lines();
   entries()[0].dispatchEvent(new MouseEvent("click", { bubbles: true })); await wait();
   seen.hidden = lines();

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ..run.record import require_same
 from ..run.recording import again_for_a_view, estimated_rows, watched_for, without_record
 from ..scenario import paths
-from .explain import LEAST_STEP_S, SAMPLES, SENDER, Event, _Flow, _paths_of_flows, _time
+from .explain import LEAST_STEP_S, SAMPLES, SENDER, Event, _Flow, _paths_of_flows, _time, until
 
 if TYPE_CHECKING:
     import numpy as np
@@ -76,24 +76,25 @@ def of_run(record: Record, more: Sequence[Record] = ()) -> tuple[list[Record], l
 
 
 def _told(record: Record, plain: Scenario, flows: Sequence[str]) -> list[Told]:
-    seed = int(record.json["seed"])
-    rows, users, chosen = estimated_rows(record), set[str](), list[str]()
+    if not flows:
+        return []
+    seed, duration = int(record.json["seed"]), plain.core.duration_s
+    rows = {flow: estimated_rows(record)[str(paths.parse(flow)[1])] for flow in flows}
+    end = duration * min(1.0, MOST_ROWS / max(1.0, rows[flows[0]]))  # a long run is explained from its start
+    chosen: dict[str, str] = {}
     left = float(MOST_ROWS)
     for flow in flows:
         user = flow.rpartition(".flows[")[0]
-        needed = 0.0 if user in users else rows[str(paths.parse(flow)[1])]
+        needed = 0.0 if user in chosen.values() else rows[flow] * end / duration
         if needed <= left and len(chosen) < MOST_FLOWS:
             left -= needed
-            users.add(user)
-            chosen.append(flow)
-    if not chosen:
-        return []
-    step = max(LEAST_STEP_S, plain.core.duration_s / SAMPLES)
+            chosen[flow] = user
+    step = max(LEAST_STEP_S, duration / SAMPLES)
     sender = [{"of": f"{flow}.{name}", "every": f"{step:.9g} s"} for flow in chosen for name in SENDER]
-    traced = watched_for(plain.set("record", {"trace": sorted(users), "events": ["open"]}), sender).run(seed)
-    require_same(record, traced)
-    trace = traced.trace()
-    shared = [_Shared(plain, flow, seed, traced, trace) for flow in chosen]
+    wanted = plain.set("record", {"trace": sorted({*chosen.values()}), "events": ["open"]})
+    traced = watched_for(until(wanted, end), sender).run(seed)
+    trace, opened = traced.trace(), set(_paths_of_flows(traced).values())
+    shared = [_Shared(plain, flow, seed, traced, trace) for flow in chosen if flow in opened]
     found = [
         (it, one)
         for one in shared
@@ -101,12 +102,18 @@ def _told(record: Record, plain: Scenario, flows: Sequence[str]) -> list[Told]:
         if it.packet is not None and it.place.startswith("links.") and it.kind in ("drop", "mark")
     ]
     found.sort(key=lambda pair: (pair[0].time_s, pair[0].flow))
-    found = found[:: max(1, -(-len(found) // MOST_TEXTS))]
     observed = dict.fromkeys((name, _link(it)) for it, one in found for name in one._mechanism(it)[2])
-    if not found or sum(_decisions(record, link) for _, link in observed) > MOST_VALUES:
+    values = sum(_decisions(record, link) for _, link in observed) * end / duration
+    end *= min(1.0, MOST_VALUES / max(1.0, values))
+    found = [(it, one) for it, one in found if one._end(it) <= end]
+    found = found[:: max(1, -(-len(found) // MOST_TEXTS))]
+    if not found:
         return []
-    valued = watched_for(plain, [{"of": name, "every": "packet"} for name, _ in observed]).run(seed)
-    require_same(record, valued)
+    series = [{"of": name, "every": "packet"} for name, _ in observed]
+    valued = watched_for(until(plain, end), series).run(seed)
+    for one in (traced, valued):
+        if one.json["window_s"] == record.json["window_s"]:
+            require_same(record, one)
     return [Told(it.time_s, it.kind, _link(it), str(one.with_values(valued).explained(it))) for it, one in found]
 
 

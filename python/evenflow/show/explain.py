@@ -354,16 +354,10 @@ class _Flow:
         known = {**{name: _number(value) for name, value in parameters.items()}, **after}
         if event.packet is not None:
             known["size"] = float(event.packet["size"])
-            arrived = next(
-                (
-                    row["time_s"]
-                    for row in _until(self.rows, event.time_s)
-                    if row["action"] == "arrive" and _same(row, event.packet)
-                ),
-                event.time_s,
-            )
-            waited = event.time_s - arrived
-            if waited > 0.0:
+            came = (row for row in _until(self.rows, event.time_s) if row["action"] == "arrive")
+            arrived = None if event.reason == "loss" else next((row for row in came if _same(row, event.packet)), None)
+            if arrived is not None and event.time_s > arrived["time_s"]:
+                waited = event.time_s - arrived["time_s"]
                 after.setdefault("sojourn", waited)
                 known.setdefault("sojourn", waited)
         filled = _filled(law, known)
@@ -406,11 +400,8 @@ class _Flow:
         return min(event.time_s + max(ANSWER_S, 4.0 * self._srtt(event.time_s)), self.scenario.core.duration_s)
 
     def _shorter(self, event: Event) -> Scenario:
-        """The scenario until the sender has answered. Its packets are those of the whole run."""
-        end = self._end(event)
-        if end == self.scenario.core.duration_s:
-            return self.scenario
-        return self.scenario.set("duration", f"{end:.9g} s").set("warmup", "0 s")
+        """The scenario until the sender has answered."""
+        return until(self.scenario, self._end(event))
 
     def _srtt(self, time: float) -> float:
         import numpy as np
@@ -523,6 +514,13 @@ class _Flow:
         if not 0 < index < len(values) or not np.isfinite(values[index]):
             return None
         return float(values[index - 1]), float(values[index])
+
+
+def until(scenario: Scenario, end: float) -> Scenario:
+    """The scenario until an instant. Its packets are those of the whole run."""
+    if end >= scenario.core.duration_s:
+        return scenario
+    return scenario.set("duration", f"{end:.9g} s").set("warmup", "0 s")
 
 
 def _instant(rows: Sequence[dict[str, Any]], since: float, until: float, cause: str) -> float:
