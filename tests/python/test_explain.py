@@ -267,7 +267,7 @@ def test_long_runs_are_explained_from_their_start(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(clicks, "MOST_TEXTS", 10)
     found = told(ef.load(CALL).with_settings({"duration": "30 s", "warmup": "0 s"}))
     assert 3 < len(found) <= 10
-    assert max(it.time_s for it in found) < 15
+    assert max(it.time_s for it in found) < 20
 
 
 def test_huge_runs_are_not_explained(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -428,3 +429,39 @@ def test_few_runs(base: ef.Scenario, runs: int, words: str) -> None:
     if words:
         assert words in found["few-runs"].text
         assert found["few-runs"].path == "sweep.replications"
+
+
+def test_application_limited(base: ef.Scenario) -> None:
+    small = {"kind": "request-response", "gap": "1 s", "answer": "1000 B"}
+    cubic = {"congestion_control": "cubic"}
+    note = raised(base, groups__a__traffic=small, groups__a__tcp=cubic)["application-limited"]
+    assert note.path == "groups.a.tcp.congestion_control"
+    assert "no data to send for 100.0 % of the time" in note.text
+    # nobody chose a congestion control
+    assert "application-limited" not in raised(base, groups__a__traffic=small)
+    # a window of 10 packets limits 1 MB
+    larger = {**small, "answer": "1 MB"}
+    assert "application-limited" not in raised(base, groups__a__traffic=larger, groups__a__tcp=cubic)
+
+
+def steps(*times: float) -> list[list[str]]:
+    return [[f"{at:g} s", f"{rate} Mbit/s"] for at, rate in zip(times, itertools.cycle([8, 12]), strict=False)]
+
+
+def test_gap_in_a_trace(base: ef.Scenario) -> None:
+    regular = [n / 2 for n in range(40)]
+    assert raised(base, links__line__rate={"steps": steps(*regular)}) == {}
+    hole = [at for at in regular if not 8 < at < 12]
+    note = raised(base, links__line__rate={"steps": steps(*hole)})["trace-gap"]
+    assert (note.path, "not from 8 s to 12 s" in note.text) == ("links.line.rate", True)
+    # steps at any times are meant
+    assert "trace-gap" not in raised(base, links__line__rate={"steps": steps(0, 1, 3, 4, 13, 14)})
+
+
+def test_end_of_a_trace(base: ef.Scenario, work: Path) -> None:
+    (work / "up.csv").write_text("time_s,rate_mbps\n" + "".join(f"{n},{8 + n % 2}\n" for n in range(10)))
+    note = raised(base, links__line__rate={"trace": "up.csv"})["trace-ended"]
+    assert note.text.startswith("up.csv ends at 10 s, and the run at 20 s. The last rate of 9 Mbit/s holds")
+    assert raised(base, links__line__rate={"trace": "up.csv", "loop": True}) == {}
+    # steps in the scenario are meant
+    assert raised(base, links__line__rate={"steps": steps(0, 1, 2)}) == {}

@@ -6,6 +6,7 @@ docs/measuring/notes.md lists the codes.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,6 +42,10 @@ FEWEST_RUNS = 3
 """Runs of a point with fewer than which an interval is noted."""
 LOST_AT_ALL = 1e-3
 """Loss ratio below which losses do not limit a window."""
+IDLE = 0.99
+"""Share of time without data to send from which a congestion control has no effect."""
+REGULAR, GAP = 0.9, 5.0
+"""Share of equal intervals between steps of a rate that make them regular; a gap is this many times longer."""
 
 
 @dataclass(frozen=True)
@@ -236,6 +241,44 @@ def _slow_packet(outline: Outline) -> Iterator[Note]:
             break
         if worst is not None:
             yield worst
+
+
+def _trace_of(outline: Outline, way: Way) -> str | None:
+    """The file that a rate comes from."""
+    path: paths.Path = ("links", way.name, *(() if way.forward else ("reverse",)), "rate", "trace")
+    return str(paths.get(outline.scenario.tree, path)) if paths.has(outline.scenario.tree, path) else None
+
+
+def _trace_gap(outline: Outline) -> Iterator[Note]:
+    """A regular trace without rows for a while: where measurements fail, links are often out."""
+    for way in outline.ways.values():
+        times = [at for at, _ in way.steps]
+        gaps = sorted(after - at for at, after in itertools.pairwise(times))
+        usual = gaps[len(gaps) // 2] if gaps else 0.0
+        regular = sum(abs(gap - usual) <= 0.01 * usual for gap in gaps)
+        shown = way.forward or way.is_written
+        if not gaps or not shown or gaps[-1] <= GAP * usual or regular < REGULAR * len(gaps):
+            continue
+        n = next(n for n, at in enumerate(times) if times[n + 1] - at == gaps[-1])
+        text = (
+            f"The rate changes every {time_span(usual)}, but not from {plain(times[n])} s to {plain(times[n + 1])} s: "
+            f"{rate(way.steps[n][1])} lasts {time_span(gaps[-1])}. If the link was out, add a step of 0 bit/s."
+        )
+        yield Note("trace-gap", f"{way.path}.rate", text)
+
+
+def _trace_ended(outline: Outline) -> Iterator[Note]:
+    for way in outline.ways.values():
+        file, steps = _trace_of(outline, way), way.steps
+        if file is None or len(steps) < 2:
+            continue
+        end = 2 * steps[-1][0] - steps[-2][0]
+        if outline.duration > end * (1 + 1e-9):
+            text = (
+                f"{file} ends at {plain(end)} s, and the run at {plain(outline.duration)} s. The last rate of "
+                f"{rate(steps[-1][1])} holds for the rest. Set loop = true, or a shorter duration."
+            )
+            yield Note("trace-ended", f"{way.path}.rate", text)
 
 
 def _short_warmup(outline: Outline) -> Iterator[Note]:
@@ -703,6 +746,8 @@ _BEFORE: tuple[Callable[[Outline], Iterable[Note]], ...] = (
     _not_ecn_capable,
     _never_marked,
     _slow_packet,
+    _trace_gap,
+    _trace_ended,
     _short_warmup,
     _credit_without_auditor,
     _mixed_units,
@@ -761,6 +806,7 @@ def _measured(outline: Outline, record: Mapping[str, Any]) -> Iterator[Note]:
         yield from _window_bound(outline, record, source)
         yield from _access_bound(outline, record, source)
         yield from _lockstep(outline, record, source)
+        yield from _application_limited(outline, record, source)
 
 
 def _unscaled_windows(record: Mapping[str, Any]) -> Iterator[Note]:
@@ -900,6 +946,22 @@ def _window_bound(outline: Outline, record: Mapping[str, Any], source: Source) -
         f"{size(bound)} and a round trip of {time_span(trip)} allow {rate(bound * 8 / trip)}; measured payload rate: "
         f"{rate(mean * payload)}. Raise {outline.place_of_tcp(source)}.max_window.",
     )
+
+
+def _application_limited(outline: Outline, record: Mapping[str, Any], source: Source) -> Iterator[Note]:
+    """Senders whose congestion control was chosen, and that never used it."""
+    senders = record["groups"][source.group].get("senders")
+    place = f"{outline.place_of_tcp(source)}.congestion_control"
+    if not senders or source.index or not paths.has(outline.scenario.tree, paths.parse(place)):
+        return
+    limited = senders["limited_s"]
+    idle = limited["application"] / (sum(limited.values()) or math.inf)
+    if idle >= IDLE and not any(senders["reductions"].values()):
+        text = (
+            f"Senders of {source.group} had no data to send for {share(idle)} of the time, and never reduced their "
+            "windows. Every congestion control gives the same result. Send more or larger transfers to compare."
+        )
+        yield Note("application-limited", place, text)
 
 
 def _part(count: int, of: int, noun: str) -> str:

@@ -176,7 +176,8 @@ class _Shared(_Flow):
             | ((action == "receive") & backward)
             | ((action == "arrive") & pl.col("seq").is_in(seqs.implode()))
         )
-        return kept.select([name for name in kept.columns if not name.startswith("outer")]).to_dicts()
+        rows: list[dict[str, Any]] = kept.select([it for it in kept.columns if not it.startswith("outer")]).to_dicts()
+        return rows
 
     def _reductions(self, record: Record, rows: Sequence[dict[str, Any]]) -> Iterator[tuple[float, str]]:
         if self.all is None:
