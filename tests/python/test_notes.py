@@ -432,7 +432,7 @@ def test_few_runs(base: ef.Scenario, runs: int, words: str) -> None:
 
 
 def test_application_limited(base: ef.Scenario) -> None:
-    small = {"kind": "request-response", "gap": "1 s", "answer": "1000 B"}
+    small = {"kind": "request-response", "think": "1 s", "response": "1000 B"}
     cubic = {"congestion_control": "cubic"}
     note = raised(base, groups__a__traffic=small, groups__a__tcp=cubic)["application-limited"]
     assert note.path == "groups.a.tcp.congestion_control"
@@ -440,7 +440,7 @@ def test_application_limited(base: ef.Scenario) -> None:
     # nobody chose a congestion control
     assert "application-limited" not in raised(base, groups__a__traffic=small)
     # a window of 10 packets limits 1 MB
-    larger = {**small, "answer": "1 MB"}
+    larger = {**small, "response": "1 MB"}
     assert "application-limited" not in raised(base, groups__a__traffic=larger, groups__a__tcp=cubic)
 
 

@@ -23,6 +23,7 @@ const wait = () => new Promise(done => setTimeout(done, 50));
   const press = share => ["mousedown", "mouseup", "click"].forEach(kind => drops.dispatchEvent(new MouseEvent(kind, {
     clientX: drops.getBoundingClientRect().left + share * drops.clientWidth, clientY: drops.getBoundingClientRect().top + 8, button: 0, bubbles: true })));
   const reason = () => by("why").hidden ? null : by("why").querySelector("pre").textContent, explained = JSON.parse(by("data").textContent).why;
+  await wait();
   seen.closed = reason();
   press(explained[0].t / 4); seen.why = reason();
   key("Enter"); seen.next = reason();

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import UsageError, nearest
 from ..scenario import paths
 from ..scenario.outline import Outline
+from ..words import counted, time_span
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +28,7 @@ USERS = ".users.delay"
 PERCENTILES = ("p5", "p50", "p95", "p99")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Histogram:
     """Counts of delays in bins. Arrays of shape (k,): the non-empty bins, ascending.
 
@@ -39,6 +40,12 @@ class Histogram:
     low_s: NDArray[np.float64]
     high_s: NDArray[np.float64]
     count: NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        if not self.total:
+            return "<Histogram of no packets>"
+        p50, p99 = (time_span(one) for one in self.quantile([0.5, 0.99]))
+        return f"<Histogram of {counted(self.total, 'packet')}: p50 {p50}, p99 {p99}>"
 
     @staticmethod
     def of(tree: Mapping[str, Any]) -> list[Histogram]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import EvenflowError
 from ..scenario.scenario import Scenario
-from .record import flatten
+from .record import flatten, over_users
 
 MOST_BYTES = 2**28
 """Largest scenario whose names are computed."""
@@ -22,7 +22,8 @@ def metric_names(scenario: Scenario) -> list[str]:
         short = Scenario({**tree, "duration": duration})
         try:
             if short.core.memory_bytes <= MOST_BYTES and (duration == "10 ms" or short.core.duration_s <= 1):
-                return [name for name, _ in flatten(short.run().json)]
+                record = short.run().json
+                return [*(name for name, _ in flatten(record)), *over_users(record)]
         except EvenflowError:  # for example a start after the end
             continue
     return []

@@ -438,6 +438,35 @@ def flatten(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, flo
             yield dotted, value
 
 
+OVER_USERS = (5, 50, 95)
+"""Percentiles over the users of a group: "groups.G.users_throughput_bps_p5" is of its worst 5 %."""
+
+
+def over_users(tree: Mapping[str, Any], above: str = "") -> Iterator[str]:
+    """Names of percentiles over users, for each list that has a number of each user."""
+    for name, value in tree.items():
+        dotted = f"{above}.{paths.render((name,))}" if above else paths.render((name,))
+        if isinstance(value, Mapping):
+            yield from over_users(value, dotted)
+        elif name.startswith("users_") and isinstance(value, list) and not any(map(_is_several, value)):
+            yield from (f"{dotted}_p{percent}" for percent in OVER_USERS)
+
+
+def _is_several(value: Any) -> bool:
+    return isinstance(value, (list, str, bool, Mapping))
+
+
+def _over_users(tree: Mapping[str, Any], name: str) -> float | None:
+    """A percentile over users. KeyError if the name is none."""
+    import numpy as np
+
+    of, _, percent = name.rpartition("_p")
+    if not percent.isdigit() or int(percent) not in OVER_USERS or not of.rpartition(".")[2].startswith("users_"):
+        raise KeyError(name)
+    known = [float(one) for one in paths.get(tree, paths.parse(of)) if one is not None]
+    return float(np.percentile(known, int(percent))) if known else None
+
+
 class NoMetric(KeyError):
     """A record has no such metric. The nearest name is searched when the message is read."""
 
@@ -461,7 +490,10 @@ def metric_of(tree: Mapping[str, Any], name: str) -> float | None:
             parent = name.rpartition(".")[0]
             if paths.has(tree, paths.parse(parent)):
                 return 0
-        raise NoMetric(name, tree) from None
+        try:
+            return _over_users(tree, name)
+        except KeyError:
+            raise NoMetric(name, tree) from None
     if value is None or isinstance(value, (int, float)):
         return value
     raise KeyError(f"“{name}” is not a single number in this record.")

@@ -16,7 +16,7 @@ from ..scenario import paths
 from ..scenario.scenario import Scenario
 from ..scenario.sweep import Label, Labels, nearest_label
 from ..words import counted
-from .record import PROVENANCE, Record, engine_of, flatten
+from .record import PROVENANCE, Record, engine_of, flatten, over_users
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -340,6 +340,10 @@ class Table:
     def _metric_names(self) -> dict[str, None]:
         return dict.fromkeys(name for run in self.runs for name, _ in flatten(run.json))
 
+    def names_over_users(self) -> list[str]:
+        """Percentiles over users: "groups.G.users_throughput_bps_p5"."""
+        return list(dict.fromkeys(name for run in self.runs[:1] + self.runs[-1:] for name in over_users(run.json)))
+
     def group_times(self) -> list[str]:
         """Median and 99th percentile of the transfers of each group, else of its round trips, else of its packets."""
         defined = {name for run in self.runs for name, value in flatten(run.json) if value is not None}
@@ -434,17 +438,18 @@ class Table:
 
         return methods.plot_table(self, metric, x, by, rows, columns, series, kind, seeds, over, panels, width, height)
 
-    def to_json(self) -> dict[str, Any]:
-        """The document of `study --json`."""
+    def to_json(self, metrics: Sequence[str] = ()) -> dict[str, Any]:
+        """The document of `study --json`, with those of the `metrics` that are percentiles over users."""
         counts = Counter(run.point for run in self.runs)
         points = []
-        for (labels, found), n in zip(self.summaries(), counts.values(), strict=True):
-            metrics = {
+        more = self.summaries([name for name in self.names_over_users() if name in metrics])
+        for (labels, found), (_, also), n in zip(self.summaries(), more, counts.values(), strict=True):
+            each = {
                 name: {"mean": mean, "sd": sd, "ci95": [lo, hi], "n": i.n}
-                for name, i in found.items()
+                for name, i in {**found, **also}.items()
                 for mean, sd, lo, hi in [map(_or_none, (i.mean, i.sd, i.lo, i.hi))]
             }
-            points.append({"set": dict(labels), "n": n, "metrics": metrics})
+            points.append({"set": dict(labels), "n": n, "metrics": each})
         return {"points": points}
 
 

@@ -9,7 +9,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -274,6 +274,10 @@ def metric(name: str) -> Named:
         owner, rest = f"{owner}, class {rest[at + 1]}", rest[at + 2 :]
     if indices:
         owner = f"{owner} {', '.join(indices)}"
+    of, _, percent = name.rpartition("_p")
+    if percent.isdigit() and rest[-1].startswith("users_") and rest[-1] not in _units():
+        base = metric(of)
+        return replace(base, quantity=replace(base.quantity, words=f"{base.quantity.words}, p{percent} over users"))
     words = _DISTRIBUTIONS.get(rest[-2] if len(rest) > 1 else "", {}).get(rest[-1])
     if words and room in ("groups", "links"):
         return Named(Quantity(words, "s", "s"), owner, room)

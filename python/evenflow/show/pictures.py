@@ -165,6 +165,9 @@ def chosen(what: str, patterns: Sequence[str], known: Sequence[str], problems: l
             names_of = [name for end in ALIASES.get(pattern.casefold(), ()) for name in matching(end, known)]
         if not names_of and what == "series":
             problems.append(f"series “{pattern}” was not recorded: {_did_you_mean(pattern, known)}")
+        elif not names_of and pattern.casefold() in ALIASES:
+            meant = ", ".join(ALIASES[pattern.casefold()])
+            problems.append(f"{what} “{pattern}” stands for {meant}. This scenario has none of them.")
         elif not names_of:
             problems.append(f"{what} “{pattern}”: {_did_you_mean(pattern, known)} `evenflow list metrics` shows all.")
         found.update(dict.fromkeys(names_of))
@@ -480,7 +483,7 @@ def of_table(table: Table, choice: Choice | None = None) -> Picture:
     if choice.kind == "timeline" or choice.series:
         return _of_series(table, labels, choice, problems)
     kind = choice.kind
-    known = table.metric_names()
+    known = [*table.metric_names(), *table.names_over_users()]
     lists = _list_names(table) if kind in (None, *DISTRIBUTIONS, "box") and choice.metric else []
     of_packets = choice.distributions(_recorded(table))
     metrics = _metrics(choice, [*known, *lists], of_packets, problems) if choice.metric else chief(table)
@@ -532,7 +535,8 @@ def needed(choice: Choice, known: Sequence[str]) -> list[str]:
 def needed_by_metrics(metric: Sequence[str], known: Sequence[str]) -> list[str]:
     """The distributions without which a record does not have these metrics."""
     behind = {name: of for of in known for name in histograms.metrics_behind(of)}
-    rare = [pattern for pattern in metric if "classes." in pattern or "users_delay_s" in pattern]
+    over_users = re.compile(r"(users_delay_s_p\d+)_p\d+$")
+    rare = [over_users.sub(r"\1", pattern) for pattern in metric if "classes." in pattern or "users_delay_s" in pattern]
     return [behind[name] for pattern in rare for name in matching(pattern, behind)]
 
 
@@ -545,7 +549,7 @@ def metrics_of(table: Table, choice: Choice, *, times: bool = False) -> list[str
     if not choice.metric:
         return [*chief(table), *(table.group_times() if times else [])]
     problems: list[str] = []
-    found = chosen("metric", choice.metric, table.metric_names(), problems)
+    found = chosen("metric", choice.metric, [*table.metric_names(), *table.names_over_users()], problems)
     _raise(problems)
     return found
 

@@ -340,7 +340,7 @@ def render_study(
             "n": point["n"],
             "cells": [screens.interval(metric, point["metrics"].get(metric)) for metric in metrics],
         }
-        for point in table.to_json()["points"]
+        for point in table.to_json(metrics)["points"]
     ]
     return html_page(
         _environment()

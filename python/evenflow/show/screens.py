@@ -341,7 +341,7 @@ def study(results: Table, metrics: Sequence[str] | None = None, titles: Sequence
     short = short_labels(labels)
     headings = titles or [heading(name) for name in chosen]
     keys = len(labels) + 1
-    points = results.to_json()["points"]
+    points = results.to_json(chosen)["points"]
     most = 60
     rows = [
         (
@@ -381,7 +381,7 @@ def heading(metric: str) -> str:
     """A metric's name for people, with its unit: "bottleneck mean queueing delay (ms)", "call RTT p99 (ms)"."""
     named = names.metric(metric)
     words, statistic = named.quantity.words, metric.rpartition("_")[2]
-    if re.fullmatch(r"p\d+", statistic):
+    if re.fullmatch(r"p\d+", statistic) and not words.endswith(" over users"):
         words = f"{words.partition(' of ')[2] or words} {statistic}"
     title = names.Quantity(words, "", _unit(named), 1.0).title
     return f"{named.owner} {title}" if named.owner else title

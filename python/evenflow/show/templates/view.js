@@ -182,7 +182,7 @@ function show() {
       let down = 0;
       u.over.style.cursor = "pointer";
       u.over.addEventListener("mousedown", event => { down = event.clientX; });
-      u.over.addEventListener("click", event => {
+      u.over.addEventListener("mouseup", event => { // uPlot stops clicks after a move of one pixel
         if (Math.abs(event.clientX - down) >= 4) return;
         const time = u.posToVal(event.clientX - u.over.getBoundingClientRect().left, "x"), reach = 6 * (to - from) / u.over.clientWidth;
         explain(clicked(events(panel, time, reach), time, reach));
