@@ -464,3 +464,31 @@ def test_a_study_records_what_its_metrics_need(cli: Cli, work: Path) -> None:
     )
     assert done.code == 0, done.err
     assert "class voice queueing delay p99" in " ".join(done.out.split())
+
+
+def test_percentiles_over_users() -> None:
+    known = record(1, 0.005)
+    assert known.metric("groups.call.users_delay_s_p95_p5") == pytest.approx(np.percentile([0.01, 0.02, 0.04], 5))
+    with pytest.raises(KeyError, match="no metric"):
+        known.metric("groups.call.users_delay_s_p95_p7")
+    with pytest.raises(KeyError, match="no metric"):
+        known.metric("groups.call.throughput_bps_p5")
+    nothing = {"users": 1, "users_delay_s_p95": [None]}
+    assert record(1, 0.005, groups={"call": nothing}).metric("groups.call.users_delay_s_p95_p50") is None
+    made = table()
+    [metric] = pictures.metrics_of(made, pictures.Choice(metric=("users_delay_s_p95_p95",)))
+    assert metric == "groups.call.users_delay_s_p95_p95"
+    assert made.to_json([metric])["points"][0]["metrics"][metric]["mean"] == pytest.approx(0.038)
+    assert metric not in made.to_json()["points"][0]["metrics"]
+    assert screens.heading(metric) == "call 95th percentile of one-way delay, p95 over users (ms)"
+    assert pictures.needed_by_metrics([metric], ["groups.call.users.delay"]) == ["groups.call.users.delay"]
+
+
+def test_histogram_in_words() -> None:
+    assert repr(Histogram.of(binned([0.01] * 99 + [0.2]))[0]).startswith("<Histogram of 100 packets: p50 ")
+    assert repr(Histogram.merged([])) == "<Histogram of no packets>"
+
+
+def test_usual_name_without_metrics() -> None:
+    with pytest.raises(UsageError, match=r"“fct” stands for completion_s_p50, .* This scenario has none of them"):
+        pictures.metrics_of(table(), pictures.Choice(metric=("fct",)))
