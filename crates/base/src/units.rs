@@ -125,6 +125,14 @@ impl Rate {
     }
 }
 
+impl Rate {
+    /// The rate at which one byte takes `time`, to a thousandth of a bit/s.
+    pub fn of_byte_time(time: Fine) -> Rate {
+        let exact = 8.0 * NANOS * 18_446_744_073_709_551_616.0 / time.0 as f64;
+        Rate(libm::round(exact * 1e3) / 1e3)
+    }
+}
+
 /// An instant or length in nanoseconds with 64 fractional bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fine(pub u128);

@@ -129,6 +129,14 @@ impl Grants {
         }
     }
 
+    /// The rate at `now`, bit/s; `Err`: the bits that delivery opportunities had by then.
+    pub(crate) fn rate(&self, now: Time) -> Result<f64, f64> {
+        match self.plan {
+            Plan::Every { rate, .. } => Ok(rate as f64),
+            Plan::Trace { .. } => Err(8.0 * self.plan.until(now) as f64),
+        }
+    }
+
     /// When the next packet may leave, if that is later than `now`; [`Time::NEVER`]: when a packet arrives.
     pub(crate) fn closed(&mut self, now: Time, waiting: bool) -> Option<Time> {
         if !waiting {

@@ -368,6 +368,15 @@ impl Link {
         }
     }
 
+    /// The rate at `now`, bit/s; `Err`: the bits that delivery opportunities had by then.
+    pub fn rate(&self, now: Time) -> Result<f64, f64> {
+        let constant = || Rate::of_byte_time(self.wire.byte_time).0;
+        match &self.queue {
+            Queue::Scheduled(q) => q.rate(now).unwrap_or_else(|| Ok(constant())),
+            _ => Ok(constant()),
+        }
+    }
+
     /// The measuring window opens.
     pub fn open_window(&mut self) {
         if let Queue::Scheduled(q) = &mut self.queue {

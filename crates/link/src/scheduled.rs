@@ -101,6 +101,19 @@ impl Scheduled {
         self.grants.is_some() || self.changes.iter().any(|change| matches!(change.1, Setting::LinkRate(_)))
     }
 
+    /// The rate at `now` where it differs from that of the wire, as of [`crate::Link::rate`].
+    pub(crate) fn rate(&self, now: Time) -> Option<Result<f64, f64>> {
+        if let Some(grants) = &self.grants {
+            return Some(grants.rate(now));
+        }
+        let due = self.changes.iter().rev().take_while(|change| change.0 <= now);
+        let rate = due.filter_map(|change| match &change.1 {
+            Setting::LinkRate(rate) => Some(rate.0),
+            _ => None,
+        });
+        rate.last().or(self.stopped.then_some(0.0)).map(Ok)
+    }
+
     /// When the next decision is due; [`Time::NEVER`]: none is.
     #[inline]
     pub fn due(&self) -> Time {

@@ -206,6 +206,11 @@ section! {
         loss: Loss, Absent("none");
         /// Service in grants instead of packet by packet, in the forward direction.
         serve: Table(&SERVE, None), Absent("packet by packet");
+    observables: &[Observable {
+        name: "rate",
+        unit: "bit/s",
+        doc: "Present rate. Of delivery opportunities, the mean since the previous value.",
+    }];
     counters: &[
         Counter { name: "arrived_bytes", doc: "Bytes offered to the link." },
         Counter { name: "delivered_bytes", doc: "Bytes that reached the far end." },

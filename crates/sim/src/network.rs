@@ -336,6 +336,10 @@ impl Gauges for Network {
         self.ports[port].link.observe(node, name, now, &self.window)
     }
 
+    fn rate(&self, port: usize, now: Time) -> Result<f64, f64> {
+        self.ports[port].link.rate(now)
+    }
+
     fn port(&self, port: usize) -> &PortCounters {
         &self.ports[port].link.wire.counters
     }

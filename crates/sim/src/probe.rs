@@ -14,6 +14,8 @@ use crate::trace::Trace;
 pub trait Gauges {
     /// An observable of a port's queue, or of a node of its scheduler, as of `now`.
     fn queue(&mut self, port: usize, node: Option<u32>, name: &str, now: Time) -> Option<f64>;
+    /// The rate of a port at `now`, bit/s; `Err`: the bits that delivery opportunities had by then.
+    fn rate(&self, port: usize, now: Time) -> Result<f64, f64>;
     /// The counters of a port.
     fn port(&self, port: usize) -> &PortCounters;
     /// An observable of a stage.
@@ -33,6 +35,8 @@ pub enum Source {
     Queue(usize, Option<u32>, &'static str),
     /// A count of a port's scheduler, or of a node of it: its increase.
     Count(usize, Option<u32>, &'static str),
+    /// The rate of a port; of delivery opportunities, the mean since the last look.
+    Rate(usize),
     /// Counter of a port: its increase.
     Port(usize, &'static str),
     /// Observable of a stage.
@@ -188,6 +192,9 @@ impl Probes {
             let value = match timed.source {
                 Source::Queue(port, node, name) => gauges.queue(port, node, name, now),
                 Source::Count(port, node, name) => gauges.queue(port, node, name, now).map(rise),
+                Source::Rate(port) => {
+                    Some(gauges.rate(port, now).unwrap_or_else(|bits| rise(bits) / timed.every.seconds()))
+                }
                 Source::Port(port, name) => {
                     let c = gauges.port(port);
                     Some(rise(match name {

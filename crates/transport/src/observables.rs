@@ -32,6 +32,22 @@ pub static OBSERVABLES: &[Observable] = &[
               4 after a timeout.",
     },
     Observable {
+        name: "delivery_rate",
+        unit: "bit/s",
+        doc: "Last sample of the delivery rate (draft-ietf-ccwg-bbr-06 section 4.1); no value before the first.",
+    },
+    Observable {
+        name: "receive_window",
+        unit: "packets",
+        doc: "Receive window as the sender knows it, from the first byte that is not acknowledged.",
+    },
+    Observable {
+        name: "app_limited",
+        unit: "1",
+        doc: "State: 0 no, 1 yes. Whether only the application limits the sender: it has no data to send, or \
+              the send buffer is full.",
+    },
+    Observable {
         name: "probed_window",
         unit: "packets",
         doc: "With every = \"packet\": the congestion window before each segment that the sender receives, \

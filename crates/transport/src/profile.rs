@@ -304,6 +304,8 @@ macro_rules! lines {
             pub conex: Option<Settings>,
             /// Every ACK takes the general path. For the test that the short one changes nothing.
             pub general: bool,
+            /// Senders take delivery-rate samples, also for a congestion control that needs none.
+            pub rate_samples: bool,
         }
 
         /// Every line, in the order of the documentation.
@@ -704,6 +706,7 @@ impl Profile {
             ecn_on_control: false,
             conex: None,
             general: false,
+            rate_samples: false,
         }
     }
 

@@ -170,7 +170,7 @@ class Record:
         """The names of the values of a series of states or reasons: value 0 is the first. () for other series."""
         if name.startswith(("events.", TRACE)):
             return tuple(self.json["event_reasons"]) if name.endswith(".reason") else ()
-        if not name.endswith((".recovery", ".state")):
+        if not name.endswith((".recovery", ".state", ".app_limited")):
             return ()
         from .mechanism import states
 

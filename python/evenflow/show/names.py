@@ -104,6 +104,10 @@ SERIES = {
     "w_max": "window before the last reduction",
     "target_window": "computed window",
     "assigned": "rate assigned",
+    "links.rate": "rate",
+    "delivery_rate": "delivery rate",
+    "receive_window": "receive window",
+    "app_limited": "application-limited",
 }
 
 PATHS = {
@@ -315,7 +319,7 @@ def series(name: str) -> Named:
     if leaf in RATES:
         unit = "bit/s" if leaf.endswith("_bytes") else "packets/s"
         return Named(Quantity(RATES[leaf], unit, unit), who, family, counter=True)
-    words = (SERIES.get(f"queue.{leaf}") if in_queue else None) or SERIES.get(leaf)
+    words = SERIES.get(f"queue.{leaf}" if in_queue else f"{room}.{leaf}") or SERIES.get(leaf)
     return Named(_measured(leaf, words or _spaced(leaf)), who, family)
 
 

@@ -376,11 +376,11 @@ impl Network<'_> {
     }
 
     fn link_target(&self, of: &str, parts: &[Part]) -> Result<Target, Trouble> {
-        let counters = || LINK.counters.iter().map(|c| c.name);
+        let counters = || LINK.counters.iter().map(|c| c.name).chain(named(LINK.observables));
         let incomplete = || {
             let names: Vec<&str> = counters().collect();
             Some(format!(
-                "{} names no quantity; write \"links.NAME.queue.packets\", bytes, wait, or a counter: links.NAME.{}",
+                "{} names no quantity; write \"links.NAME.queue.packets\", bytes, wait, or one of the link: links.NAME.{}",
                 quoted(of),
                 names.join(", ")
             ))
@@ -427,6 +427,9 @@ impl Network<'_> {
                 no_index(name)?;
                 let valid = counters().chain(["queue"]);
                 let counter = observable(name.name, valid, "a link")?;
+                if counter == "rate" && draft.link.as_ref().ok_or(None)?.forward.rate.is_none() {
+                    return Err(Some("this link has no rate".into()));
+                }
                 Ok(Target::Link { link, copies, counter })
             }
             _ => Err(incomplete()),

@@ -2,7 +2,7 @@
 
 use evenflow_base::schema::{Law, Sampler, Value};
 use evenflow_base::{End, Stream, Time};
-use evenflow_scenario::model::{Component, Group, Per, Traffic};
+use evenflow_scenario::model::{Component, Group, Per, Target, Traffic};
 use evenflow_traffic::data::UploadGiven;
 use evenflow_traffic::{Application, Poisson};
 use evenflow_transport::connection::Carries;
@@ -21,10 +21,10 @@ pub(super) fn saves_metrics(group: &Group) -> bool {
     group.traffic.iter().filter_map(|t| t.tcp.as_ref()).any(|tcp| tcp.profile.save_metrics)
 }
 
-/// Adds the profiles of a group's traffic to `list`; gives the place of each.
-fn add_profiles(group: &Group, list: &mut Vec<Profile>) -> Vec<u32> {
+/// Adds the profiles of a group's traffic to `list`; gives the place of each. `rate_samples`: a series needs them.
+fn add_profiles(group: &Group, rate_samples: bool, list: &mut Vec<Profile>) -> Vec<u32> {
     let place = |t: &Traffic| {
-        list.extend(t.tcp.as_ref().map(|tcp| tcp.profile.clone()));
+        list.extend(t.tcp.as_ref().map(|tcp| Profile { rate_samples, ..tcp.profile.clone() }));
         list.len().saturating_sub(1) as u32
     };
     group.traffic.iter().map(place).collect()
@@ -42,6 +42,9 @@ impl Builder<'_, '_> {
             });
             let mut profiles = Vec::new();
             let shares = saves_metrics(group);
+            let rate_samples = scenario.record.series.iter().any(|series| {
+                matches!(series.target, Target::Flow { group, observable: "delivery_rate", .. } if group == g)
+            });
             for user in 0..group.users as usize {
                 if self.is_stopped() {
                     return None;
@@ -51,7 +54,7 @@ impl Builder<'_, '_> {
                 let mut own = self.host(group, user, &owner);
                 if shares || user == 0 {
                     let first = net.profiles.len();
-                    profiles = add_profiles(group, &mut net.profiles);
+                    profiles = add_profiles(group, rate_samples, &mut net.profiles);
                     own.profiles = first..net.profiles.len();
                 }
                 own.group = g as u32;

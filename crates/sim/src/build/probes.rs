@@ -149,7 +149,11 @@ impl Builder<'_, '_> {
                     .map(|n| {
                         let name = format!("links.{}{}.{counter}", spec.name, index(spec.per, n));
                         let port = first_port[link] + 2 * n;
-                        (name, Source::Port(port, counter), (2 * link as u32, n as u32))
+                        let source = match counter {
+                            "rate" => Source::Rate(port),
+                            counter => Source::Port(port, counter),
+                        };
+                        (name, source, (2 * link as u32, n as u32))
                     })
                     .collect()
             }

@@ -247,6 +247,90 @@ series = [
     assert!(rtts[100..].iter().all(|x| *x <= most) && rtts.iter().any(|x| *x > least));
 }
 
+/// Series `names` of one flow every 3 ms, and the run.
+fn of_one_flow(link: &str, traffic: &str, tcp: &str, names: &[&str]) -> (Run, Vec<Vec<f64>>) {
+    let of = |name: &&str| format!(r#"{{ of = "groups.a.users[0].flows[0].{name}", every = "3 ms" }}"#);
+    let series: Vec<String> = names.iter().map(of).collect();
+    let text = format!(
+        r#"
+duration = "8 s"
+links.only = {{ rate = "12 Mbit/s", delay = "10 ms", {link} }}
+groups.a = {{ users = 1, path = ["only"], traffic = {{ {traffic} }}, tcp = {{ {tcp} }} }}
+record.series = [{}]
+"#,
+        series.join(", ")
+    );
+    let r = run(&text, 1);
+    let column = |name: &&str| r.column(&format!("groups.a.users[0].flows[0].{name}")).1.to_vec();
+    let columns = names.iter().map(column).collect();
+    (r, columns)
+}
+
+const BULK: &str = r#"kind = "bulk""#;
+
+/// Without a queue, a window arrives in each round trip; with one, segments arrive at the rate of the link.
+#[test]
+fn the_delivery_rate_is_that_of_the_path() {
+    for control in ["newreno", "cubic", "bbr"] {
+        let tcp = format!(
+            r#"stack = "linux", max_window = "5792 B", ack_every = 1, congestion_control = "{control}""#
+        );
+        let (_, columns) = of_one_flow("", BULK, &tcp, &["delivery_rate", "rtt"]);
+        // The last of four segments has waited for three: the rate is that of a window in a round trip.
+        let (rate, rtt) = (columns[0][2000], columns[1][2000]);
+        close(rate, 4.0 * 1448.0 * 8.0 / rtt, 1e-4);
+        assert!(columns[0][..3].iter().all(|x| x.is_nan()), "no sample in the first 9 ms");
+    }
+    let link = r#"queue = { limit = "50 packets" }"#;
+    let full = r#"stack = "linux", ack_every = 1"#;
+    let (r, columns) = of_one_flow(link, BULK, full, &["delivery_rate"]);
+    let late = &columns[0][1000..];
+    close(late.iter().sum::<f64>() / late.len() as f64, 12e6 * 1448.0 / 1500.0, 0.01);
+    assert!(r.number("groups.a.senders.reductions.loss") > 0.0);
+}
+
+/// A sender that takes samples for a series alone sends what it would send without.
+#[test]
+fn samples_of_the_delivery_rate_change_nothing() {
+    let link = r#"loss = 0.01, queue = { kind = "red", ecn = true, limit = "30 packets", min_th = "5 packets", max_th = "15 packets" }"#;
+    let stacks = [
+        r#"stack = "rfc""#,
+        r#"stack = "rfc", sack = false"#,
+        r#"stack = "linux", ecn = "classic""#,
+        r#"stack = "linux3.2""#,
+        r#"stack = "linux", congestion_control = "prague", ecn = "accurate""#,
+        r#"stack = "linux", congestion_control = "bbr""#,
+    ];
+    let echo = r#"kind = "request-response", response = "80 kB", think = "100 ms""#;
+    for tcp in stacks {
+        for traffic in [BULK, echo] {
+            let (plain, _) = of_one_flow(link, traffic, tcp, &[]);
+            let (with, columns) = of_one_flow(link, traffic, tcp, &["delivery_rate"]);
+            assert_eq!(plain.value("groups"), with.value("groups"), "{tcp} {traffic}");
+            assert!(columns[0].iter().any(|x| *x > 1e5), "{tcp} {traffic}");
+        }
+    }
+}
+
+/// The state of the application limit agrees with the record's time; the window is the advertised one.
+#[test]
+fn the_limits_of_a_sender_can_be_followed() {
+    let echo = r#"kind = "request-response", response = "80 kB", think = "100 ms""#;
+    let tcp = r#"stack = "linux", max_window = "28960 B""#;
+    let names = ["app_limited", "receive_window", "flight"];
+    let (r, columns) = of_one_flow("", echo, tcp, &names);
+    let share = columns[0].iter().filter(|x| **x == 1.0).count() as f64 * 3e-3;
+    close(share, r.number("groups.a.senders.limited_s.application"), 0.02);
+    assert!((2.0..7.9).contains(&share), "{share}");
+    // At rest the window is whole; without ACKs its right edge stays.
+    assert!(columns[1].contains(&20.0), "{:?}", &columns[1][..20]);
+    assert!(columns[1].iter().zip(&columns[2]).all(|(window, flight)| window >= flight || window.is_nan()));
+    let (_, bulk) = of_one_flow("", BULK, tcp, &names);
+    assert!(bulk[0][10..].iter().all(|x| *x == 0.0) && bulk[1][10..].iter().all(|x| *x == 20.0));
+    let (_, short) = of_one_flow("", r#"kind = "bulk", size = "1 MB""#, tcp, &names);
+    assert!(short[0][100] == 0.0 && short[0].last() == Some(&1.0), "{:?}", short[0].last());
+}
+
 const ALL: &str = r#"histograms = [
     "links.line.queue.delay", "links.line.classes.low.queue.delay", "groups.bulk.delay", "groups.bulk.users.delay",
     "groups.bulk.rtt", "groups.pages.rtt",

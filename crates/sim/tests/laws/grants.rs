@@ -83,6 +83,45 @@ fn a_rate_of_zero_is_an_outage() {
     }
 }
 
+/// The series `rate` follows steps; of opportunities it has their bytes in each interval, also where nothing is sent.
+#[test]
+fn the_rate_of_a_link_can_be_recorded() {
+    let rates = |link: &str, every: &str, packets: &str| {
+        let series = format!(r#"record.series = [{{ of = "links.line.rate", every = "{every}" }}]"#);
+        let text = scenario(link, 1, packets) + &series;
+        let r = run(&text, 1);
+        let plain = run(&scenario(link, 1, packets), 1);
+        assert_eq!(r.value("links"), plain.value("links"), "{link}: a series changes nothing");
+        let (times, values) = r.column("links.line.rate");
+        times.iter().copied().zip(values.iter().copied()).collect::<Vec<_>>()
+    };
+    let steps = r#"rate = { steps = [["0 s", "3 Mbit/s"], ["1 s", "7 Mbit/s"], ["4 s", "0 bit/s"], ["6 s", "2.5 kbit/s"]] }"#;
+    for packets in ["2 Mbit/s", "1 kbit/s"] {
+        for (at, rate) in rates(steps, "500 ms", packets) {
+            let expected = match at {
+                at if at < 1.0 => 3e6,
+                at if at < 4.0 => 7e6,
+                at if at < 6.0 => 0.0,
+                _ => 2.5e3,
+            };
+            assert_eq!(rate, expected, "{at} {packets}");
+        }
+    }
+    let trace = r#"rate = { opportunities = [1, 1, 4, 10], bytes = "500 B" }"#;
+    for packets in ["10 Mbit/s", "1 kbit/s"] {
+        let found = rates(trace, "5 ms", packets);
+        let by_interval: Vec<f64> = found.iter().map(|it| (it.1 * 5e-3 / 8.0).round()).collect();
+        assert_eq!(by_interval[..4], [1500.0, 500.0, 1500.0, 500.0], "{packets}");
+    }
+    let grants = r#"rate = "8 Mbit/s", serve = { kind = "grants", preset = "lte" }"#;
+    for link in [grants, r#"rate = "8 Mbit/s""#, r#"rate = "8 Mbit/s", queue = { kind = "fq-codel" }"#] {
+        assert!(rates(link, "10 ms", "1 Mbit/s").iter().all(|it| it.1 == 8e6), "{link}");
+    }
+    let text = scenario("", 1, "1 Mbit/s") + r#"record.series = [{ of = "links.line.rate", every = "1 s" }]"#;
+    let refused = Scenario::from_toml(&text).expect_err("a delay has no rate").to_string();
+    assert_eq!(refused, "record.series[0].of: this link has no rate");
+}
+
 #[test]
 fn service_that_makes_no_sense_is_refused() {
     let said = |link: &str| {

@@ -109,7 +109,8 @@ impl Core {
     pub(super) fn new(profile: &Profile, mut control: CongestionControl, size: Option<u64>) -> Core {
         let mss = profile.segment();
         control.start(Window { cwnd: profile.initial_window * mss, ssthresh: first_threshold(profile) }, mss);
-        let needs = control.needs();
+        let mut needs = control.needs();
+        needs.rate_samples |= profile.rate_samples;
         Core {
             life: Life::Idle,
             state: Recovery::Open,

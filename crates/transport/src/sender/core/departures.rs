@@ -1,5 +1,5 @@
 //! Pacing, and the transmit records behind delivery-rate samples (draft-ietf-ccwg-bbr-06 section 4.1). Only a
-//! sender whose congestion control asks for them has any.
+//! sender whose congestion control or profile asks for them has any.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -53,6 +53,8 @@ struct Records {
     marked: u64,
     /// `C.app_limited`.
     application_limited: u64,
+    /// The last delivery rate, bytes/s.
+    rate: Option<f64>,
 }
 
 impl Departures {
@@ -204,6 +206,11 @@ impl Core {
         }
     }
 
+    /// The last sample of the delivery rate, bytes/s.
+    pub(in crate::sender) fn delivery_rate(&self) -> Option<f64> {
+        self.departures.as_ref()?.records.as_ref()?.rate
+    }
+
     fn path(&self) -> Path {
         Path { smoothed: self.rtt.smoothed(), least: self.rtt.least() }
     }
@@ -325,6 +332,7 @@ impl Core {
             marks,
             marked: newest.map_or(0, |packet| records.marked - packet.marked),
         };
+        records.rate = sample.rate().or(records.rate);
         self.control.on_rate_sample(&sample);
     }
 

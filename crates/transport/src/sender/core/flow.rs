@@ -74,6 +74,14 @@ impl Core {
         }
     }
 
+    /// Bytes from the last acknowledged one that the other end's window lets go.
+    pub(in crate::sender) fn receive_window(&self, profile: &Profile) -> f64 {
+        match &self.flow {
+            Some(_) => self.edge(profile).saturating_sub(self.una) as f64,
+            None => profile.largest_window() as f64,
+        }
+    }
+
     /// Whether the window is closed: not even the first unacknowledged byte may go.
     pub(in crate::sender) fn is_closed(&self, profile: &Profile) -> bool {
         self.edge(profile) <= self.una
