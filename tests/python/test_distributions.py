@@ -392,7 +392,7 @@ def test_files_in_one_figure(cli: Cli, work: Path) -> None:
 
 def test_states_have_names(cli: Cli) -> None:
     flow = "groups.download.users[0].flows[0]"
-    series = [{"of": f"{flow}.{name}", "every": "100 ms"} for name in ("state", "recovery")]
+    series = [{"of": f"{flow}.{name}", "every": "100 ms"} for name in ("state", "recovery", "app_limited")]
     scenario = ef.load(ef_example("call")).with_settings({"duration": "8 s", "warmup": "1 s"})
     for control, states in (("bbr", {"Startup", "Drain", "ProbeBW_CRUISE"}), ("bbr1", {"Startup", "ProbeBW"})):
         watched = scenario.set("record", {"series": series, "events": ["drop"]})
@@ -400,6 +400,7 @@ def test_states_have_names(cli: Cli) -> None:
         assert set(record.series(f"{flow}.state")["word"]) >= states
         words = record.frame.filter(record.frame["series"] == f"{flow}.recovery")
         assert set(words.filter(words["value"] == 3)["word"]) == {"fast recovery"}
+        assert record.series(f"{flow}.app_limited")["word"][-1] == "no"
         assert record.frame.filter(record.frame["series"] == "events.drop.reason")["word"][0] == "limit"
     panels = pictures.of_record(record, pictures.Choice(series=("recovery",))).panels
     assert panels[0].y_categories[0] == "open"

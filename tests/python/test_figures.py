@@ -225,6 +225,9 @@ def test_names_of_series() -> None:
     assert names.series(WINDOW.format(3)).quantity.title == "congestion window (packets)"
     assert names.series(WINDOW.format(3)).owner == "heavy, user 0, flow 3"
     assert names.series(QUEUE).quantity.title == "queue length (packets)"
+    assert names.series("links.a.rate").quantity.fitted([2e6]).title == "rate (Mbit/s)"
+    assert names.series("stages.meter.rate").quantity.words == "measured rate"
+    assert names.series("groups.g.users[0].flows[0].delivery_rate").quantity.title == "delivery rate (bit/s)"
     rate = names.series("groups.light.users[0].flows[0].received_bytes")
     assert (rate.quantity.title, rate.counter) == ("goodput (bit/s)", True)
     for table in schema()["mechanisms"]:

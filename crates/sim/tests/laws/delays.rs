@@ -271,7 +271,7 @@ const BULK: &str = r#"kind = "bulk""#;
 /// Without a queue, a window arrives in each round trip; with one, segments arrive at the rate of the link.
 #[test]
 fn the_delivery_rate_is_that_of_the_path() {
-    for control in ["newreno", "cubic", "bbr"] {
+    for control in ["newreno", "cubic"] {
         let tcp = format!(
             r#"stack = "linux", max_window = "5792 B", ack_every = 1, congestion_control = "{control}""#
         );
@@ -292,7 +292,7 @@ fn the_delivery_rate_is_that_of_the_path() {
 /// A sender that takes samples for a series alone sends what it would send without.
 #[test]
 fn samples_of_the_delivery_rate_change_nothing() {
-    let link = r#"loss = 0.01, queue = { kind = "red", ecn = true, limit = "30 packets", min_th = "5 packets", max_th = "15 packets" }"#;
+    let link = r#"loss = 0.01, queue = { kind = "red", action = "mark", limit = "30 packets", min_threshold = "5 packets", max_threshold = "15 packets" }"#;
     let stacks = [
         r#"stack = "rfc""#,
         r#"stack = "rfc", sack = false"#,
@@ -320,15 +320,16 @@ fn the_limits_of_a_sender_can_be_followed() {
     let names = ["app_limited", "receive_window", "flight"];
     let (r, columns) = of_one_flow("", echo, tcp, &names);
     let share = columns[0].iter().filter(|x| **x == 1.0).count() as f64 * 3e-3;
-    close(share, r.number("groups.a.senders.limited_s.application"), 0.02);
-    assert!((2.0..7.9).contains(&share), "{share}");
-    // At rest the window is whole; without ACKs its right edge stays.
-    assert!(columns[1].contains(&20.0), "{:?}", &columns[1][..20]);
-    assert!(columns[1].iter().zip(&columns[2]).all(|(window, flight)| window >= flight || window.is_nan()));
+    // The client's sender is counted too: it has nothing to send except requests.
+    let client = r.number("groups.a.senders.limited_s.application") - share;
+    assert!((2.0..7.0).contains(&share) && (7.9..8.0).contains(&client), "{share} {client}");
+    let open = columns[1].iter().zip(&columns[2]).filter(|(window, _)| !window.is_nan());
+    assert!(
+        open.clone().count() > 2000
+            && open.clone().all(|(window, flight)| *window == 20.0 && window >= flight)
+    );
     let (_, bulk) = of_one_flow("", BULK, tcp, &names);
     assert!(bulk[0][10..].iter().all(|x| *x == 0.0) && bulk[1][10..].iter().all(|x| *x == 20.0));
-    let (_, short) = of_one_flow("", r#"kind = "bulk", size = "1 MB""#, tcp, &names);
-    assert!(short[0][100] == 0.0 && short[0].last() == Some(&1.0), "{:?}", short[0].last());
 }
 
 const ALL: &str = r#"histograms = [

@@ -247,6 +247,35 @@ fn leaves(profile: &Profile, window: u64) -> Vec<u16> {
     out.iter().map(|segment| segment.payload).collect()
 }
 
+/// The observed window ends at the edge that was advertised last.
+#[test]
+fn the_receive_window_can_be_observed() {
+    let profile = Profile { mss: 100, ..Profile::rfc() };
+    let (mut sender, mut out) = (Sender::new(&profile, control(&profile), Some(0)), Vec::new());
+    let seen = |sender: &Sender, name: &str| sender.observe(name, &profile);
+    sender.talk(&profile);
+    assert_eq!(seen(&sender, "app_limited"), None, "no handshake yet");
+    sender.window_told(0, 0, 450);
+    sender.accept(
+        crate::profile::Ecn::Off,
+        Some(Duration::from_millis(20)),
+        false,
+        ms(20),
+        &profile,
+        &mut out,
+    );
+    assert_eq!((seen(&sender, "receive_window"), seen(&sender, "app_limited")), (Some(4.5), Some(1.0)));
+    sender.offer(300, ms(20), &profile, &mut out);
+    assert_eq!(out.len(), 3);
+    assert_eq!(seen(&sender, "app_limited"), Some(1.0), "all is sent");
+    sender.offer(5000, ms(20), &profile, &mut out);
+    assert_eq!(seen(&sender, "app_limited"), Some(0.0), "the window holds data back");
+    sender.window_told(1, 100, 0);
+    assert_eq!(seen(&sender, "receive_window"), Some(1.0), "100 bytes beyond SND.UNA");
+    let bulk = Sender::new(&Profile { max_window: 700, ..profile.clone() }, control(&profile), None);
+    assert_eq!(bulk.observe("receive_window", &Profile { max_window: 700, ..profile.clone() }), Some(7.0));
+}
+
 /// Linux of today cuts a burst at the edge of the window, in the middle of a segment; what would begin with a short one waits.
 #[test]
 fn a_burst_that_the_window_cuts() {
