@@ -390,6 +390,23 @@ def test_files_in_one_figure(cli: Cli, work: Path) -> None:
     assert (done.code, "--metric, --series or --panels" in done.err) == (2, True)
 
 
+def test_transfers_have_a_distribution() -> None:
+    scenario = ef.load(ef_example("call"))
+    name = "groups.web.transfers.completion"
+    assert name in histograms.names(scenario)
+    assert "groups.download.transfers.completion" not in histograms.names(scenario)
+    record = scenario.run(1)
+    found = record.delays(name)
+    transfers = record.json["groups"]["web"]["transfers"]
+    assert found.total == transfers["completed"]
+    for share, field in ((0.5, "p50"), (0.95, "p95")):
+        assert found.quantile(share) == pytest.approx(transfers[f"completion_s_{field}"], rel=0.004)
+    [panel] = pictures.of_record(record, pictures.Choice(metric=(name,), kind="cdf")).panels
+    assert (panel.y.title, panel.x.words) == ("CDF over transfers (%)", "completion time")
+    with pytest.raises(ef.ScenarioError, match="so it has no transfers"):
+        record.delays("groups.download.transfers.completion")
+
+
 def test_states_have_names(cli: Cli) -> None:
     flow = "groups.download.users[0].flows[0]"
     series = [{"of": f"{flow}.{name}", "every": "100 ms"} for name in ("state", "recovery", "app_limited")]

@@ -459,4 +459,12 @@ metrics! {
         "as histograms.groups.G.delay; count is a list of counts by user" => 3;
     /// Histogram of the samples of the round-trip time, if recorded.
     "histograms.groups.G.rtt": "s, samples", WINDOW, "as histograms.groups.G.delay" => 3;
+    /// Histogram of the one-way delay of a group's data packets in a traffic class, if recorded.
+    "histograms.groups.G.classes.CLASS.delay": "s, packets", WINDOW, "as histograms.groups.G.delay" => 3;
+    /// Histogram of the time to the last byte of completed transfers, if recorded.
+    "histograms.groups.G.transfers.completion": "s, transfers", WINDOW,
+        "{low_s, high_s, count}: lists of bins; a bin is at most 0.4 % wide" => 3;
+    /// Histogram of the time to the first byte of completed transfers, if recorded.
+    "histograms.groups.G.transfers.first_byte": "s, transfers", WINDOW,
+        "as histograms.groups.G.transfers.completion" => 3;
 }

@@ -454,6 +454,12 @@ pub enum Histogram {
     UsersDelay(usize),
     /// Samples of the round-trip time of a group's senders.
     Rtt(usize),
+    /// Data packets of a group in a traffic class by one-way delay: group, class.
+    ClassDelay(usize, usize),
+    /// Transfers of a group by time to the last byte.
+    Completion(usize),
+    /// Transfers of a group by time to the first byte.
+    FirstByte(usize),
 }
 
 impl Histogram {
@@ -471,6 +477,11 @@ impl Histogram {
             Histogram::Delay(i) => format!("groups.{}.delay", group(i)),
             Histogram::UsersDelay(i) => format!("groups.{}.users.delay", group(i)),
             Histogram::Rtt(i) => format!("groups.{}.rtt", group(i)),
+            Histogram::ClassDelay(i, class) => {
+                format!("groups.{}.classes.{}.delay", group(i), scenario.classes[class])
+            }
+            Histogram::Completion(i) => format!("groups.{}.transfers.completion", group(i)),
+            Histogram::FirstByte(i) => format!("groups.{}.transfers.first_byte", group(i)),
         }
     }
 

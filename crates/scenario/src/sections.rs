@@ -419,8 +419,9 @@ section! {
         series: List(&SERIES), Absent("none");
         /// "links.L.queue.packets": share of time at each queue length. "links.L.queue.at_drop": drops by queue
         /// length. "links.L.queue.delay", "links.L.classes.CLASS.queue.delay": packets by queueing delay.
-        /// "groups.G.delay", "groups.G.users.delay": data packets by one-way delay. "groups.G.rtt": samples of
-        /// the round-trip time.
+        /// "groups.G.delay", "groups.G.users.delay", "groups.G.classes.CLASS.delay": data packets by one-way
+        /// delay. "groups.G.rtt": samples of the round-trip time. "groups.G.transfers.completion",
+        /// "groups.G.transfers.first_byte": transfers by time to the last or first byte.
         histograms: Words(&[]), Absent("none");
         /// Kinds of events to list one by one.
         events: Words(EventKind::WORDS), Absent("none");

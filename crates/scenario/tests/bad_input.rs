@@ -1461,13 +1461,27 @@ fn series_lead_somewhere() {
         ("groups.hevy.delay", r#"no group is called "hevy"; did you mean "heavy"?"#),
         ("groups.heavy.dealy", r#"no histogram is called "dealy"; did you mean "delay"?"#),
         ("groups.heavy.users[0].delay", r#""users" takes no index"#),
+        (
+            "groups.heavy.classes.ef.delay",
+            r#"no class of the group is called "ef"; the only valid name is "be""#,
+        ),
+        ("groups.heavy.classes.be.rtt", r#"no histogram is called "rtt"; the only valid name is "delay""#),
+        (
+            "groups.heavy.transfers.complete",
+            r#"no histogram is called "complete"; did you mean "completion"?"#,
+        ),
+        (
+            "groups.heavy.transfers.completion",
+            "this group opens no flows during the run, so it has no transfers",
+        ),
         ("groups.heavy.users.rtt", r#"no histogram is called "rtt"; the only valid name is "delay""#),
         (
             "groups.heavy",
             "\"groups.heavy\" is no histogram; valid names are \"links.NAME.queue.packets\", \
              \"links.NAME.queue.at_drop\", \"links.NAME.queue.delay\", \
              \"links.NAME.classes.CLASS.queue.delay\", \"groups.NAME.delay\", \"groups.NAME.users.delay\", \
-             \"groups.NAME.rtt\"",
+             \"groups.NAME.rtt\", \"groups.NAME.classes.CLASS.delay\", \
+             \"groups.NAME.transfers.completion\", \"groups.NAME.transfers.first_byte\"",
         ),
     ] {
         one("record.histograms", json!([name]), &format!("record.histograms[0]: {message}"));

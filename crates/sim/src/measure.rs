@@ -130,33 +130,60 @@ impl Heap for Durations {
 pub struct Delays {
     /// One-way delays of its data packets.
     pub one_way: Durations,
-    /// The same by user, where a histogram asks for it.
-    pub users: Vec<Durations>,
+    /// The same by user or class, where a histogram asks for it.
+    pub parts: Option<Box<Parts>>,
     /// Samples of the round-trip time.
     pub rtt: Durations,
+}
+
+/// One-way delays of the parts of a group.
+#[derive(Clone, Debug)]
+pub struct Parts {
+    /// By user, if asked for.
+    pub users: Vec<Durations>,
+    /// By traffic class, if asked for.
+    pub classes: Vec<Durations>,
     /// The machine of the first user.
     pub first_host: u32,
 }
 
+impl Parts {
+    #[inline(never)]
+    fn add(&mut self, host: u32, class: u8, delay: Duration) {
+        if let Some(user) = self.users.get_mut((host - self.first_host) as usize) {
+            user.add(delay);
+        }
+        if let Some(own) = self.classes.get_mut(usize::from(class)) {
+            own.add(delay);
+        }
+    }
+}
+
 impl Delays {
-    /// A data packet of the user with machine `host` arrived.
+    /// A data packet of this class arrived, of the user with machine `host`.
     #[inline(always)]
-    pub fn arrived(&mut self, host: u32, delay: Duration) {
+    pub fn arrived(&mut self, host: u32, class: u8, delay: Duration) {
         self.one_way.add(delay);
-        if !self.users.is_empty() {
-            self.of_user(host, delay);
+        if let Some(parts) = &mut self.parts {
+            parts.add(host, class, delay);
         }
     }
 
-    #[inline(never)]
-    fn of_user(&mut self, host: u32, delay: Duration) {
-        self.users[(host - self.first_host) as usize].add(delay);
+    /// By user, if asked for.
+    pub fn users(&self) -> &[Durations] {
+        self.parts.as_ref().map_or(&[], |parts| &parts.users)
+    }
+
+    /// Of a traffic class, if asked for.
+    pub fn class(&self, class: usize) -> Option<&Durations> {
+        self.parts.as_ref()?.classes.get(class)
     }
 
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> u64 {
-        let users = self.users.iter().map(Heap::heap_bytes).sum::<u64>();
-        self.one_way.heap_bytes() + self.rtt.heap_bytes() + self.users.heap_bytes() + users
+        let lists = self.parts.iter().flat_map(|parts| [&parts.users, &parts.classes]);
+        let parts = lists.map(|list| list.heap_bytes() + list.iter().map(Heap::heap_bytes).sum::<u64>());
+        self.one_way.heap_bytes() + self.rtt.heap_bytes() + parts.sum::<u64>()
     }
 }
 

@@ -28,7 +28,7 @@ use crate::probe::Happening;
 use crate::senders::{SenderSums, Served};
 use crate::slots::flows_per_user;
 use crate::trace::STAGES;
-use crate::transfers::{Sums, Transfers};
+use crate::transfers::{Sums, Times, Transfers};
 use crate::viewing::Viewed;
 
 /// The result of a run.
@@ -295,8 +295,8 @@ fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
         let delays = &engine.net.delays[g];
         if let Some(entry) = entry.as_object_mut() {
             durations(entry, "delay", &delays.one_way);
-            for (what, q) in SHARES[1..].iter().filter(|_| !delays.users.is_empty()) {
-                let list = delays.users.iter().map(|user| number(whole(user.quantile(*q)))).collect();
+            for (what, q) in SHARES[1..].iter().filter(|_| !delays.users().is_empty()) {
+                let list = delays.users().iter().map(|user| number(whole(user.quantile(*q)))).collect();
                 entry.insert(format!("users_delay_s_{what}"), Value::Array(list));
             }
         }
@@ -728,6 +728,11 @@ fn accounts(engine: &Engine, scenario: &Scenario, copies: &[&StageSlot], stage: 
     Value::Object(out)
 }
 
+/// A histogram of times of a group's transfers.
+fn transfer_times(engine: &Engine, group: usize, of: fn(&Transfers) -> &Times) -> Value {
+    bins(engine.net.transfers[group].as_ref().map(|transfers| of(transfers).bins()).unwrap_or_default(), false)
+}
+
 fn histograms(engine: &Engine, scenario: &Scenario) -> Value {
     let mut out = Map::new();
     for &histogram in &scenario.record.histograms {
@@ -762,7 +767,12 @@ fn histograms(engine: &Engine, scenario: &Scenario) -> Value {
             Histogram::Rtt(g) => {
                 bins(Durations::bins(std::slice::from_ref(&engine.net.delays[g].rtt)), false)
             }
-            Histogram::UsersDelay(g) => bins(Durations::bins(&engine.net.delays[g].users), true),
+            Histogram::UsersDelay(g) => bins(Durations::bins(engine.net.delays[g].users()), true),
+            Histogram::ClassDelay(g, class) => {
+                bins(Durations::bins(engine.net.delays[g].class(class).map_or(&[], std::slice::from_ref)), false)
+            }
+            Histogram::Completion(g) => transfer_times(engine, g, |transfers| &transfers.completion),
+            Histogram::FirstByte(g) => transfer_times(engine, g, |transfers| &transfers.first_byte),
         };
         out.insert(histogram.name(scenario), value);
     }

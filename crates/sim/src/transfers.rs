@@ -4,7 +4,7 @@
 use evenflow_base::{Duration, Heap, Time};
 use evenflow_traffic::Transfer;
 
-use crate::measure::{Moments, Window, bin_of, edge, quantile};
+use crate::measure::{Bins, Moments, Window, bin_of, edge, quantile};
 
 /// log2 of the bins of an octave: a bin is 0.27 % wide, interpolated when read.
 const BIN_BITS: u32 = 8;
@@ -37,6 +37,12 @@ impl Times {
     pub fn quantile(&self, q: f64) -> Option<f64> {
         let counts = self.bins.iter().map(|n| u64::from(*n));
         quantile(counts, self.moments.count, q, (self.min, self.max), edge::<BIN_BITS>)
+    }
+
+    /// The bins that are not empty.
+    pub fn bins(&self) -> Bins {
+        let counts: Vec<u64> = self.bins.iter().map(|n| u64::from(*n)).collect();
+        Bins::of(&[counts.as_slice()], edge::<BIN_BITS>)
     }
 
     /// The longest, seconds.

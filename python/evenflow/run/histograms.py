@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError, nearest
-from ..scenario import paths
+from ..scenario import paths, registry
 from ..scenario.outline import Outline
 from ..words import counted, time_span
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ..scenario.scenario import Scenario
 
-_OF_PACKETS = re.compile(r"links\..+\.queue\.delay|groups\..+\.(delay|rtt)")
+_ALL = re.compile(r"links\..+\.queue\.delay|groups\..+\.(delay|rtt|transfers\.(completion|first_byte))")
 USERS = ".users.delay"
 """End of a name with a histogram for each user."""
 PERCENTILES = ("p5", "p50", "p95", "p99")
@@ -33,8 +33,8 @@ class Histogram:
     """Counts of delays in bins. Arrays of shape (k,): the non-empty bins, ascending.
 
     Attributes:
-        low_s, high_s: edges of each bin in s. A bin is at most 0.8 % wide, or 6.3 % for queueing delay.
-        count: packets in each bin.
+        low_s, high_s: edges of each bin in s. A bin is at most 0.8 % wide; queueing delay 6.3 %, transfers 0.4 %.
+        count: packets, round trips or transfers in each bin.
     """
 
     low_s: NDArray[np.float64]
@@ -134,6 +134,11 @@ def names(scenario: Scenario) -> list[str]:
         at = paths.render(("groups", name))
         tcp = any("tcp" in one for one in group["traffic"])
         found += [f"{at}.delay", *([f"{at}.rtt"] if tcp else []), f"{at}{USERS}"]
+        classes = sorted({str(one["class"]) for one in group["traffic"]})
+        if len(classes) > 1:
+            found += [f"{at}.classes.{paths.render((one,))}.delay" for one in classes]
+        if any(not registry.has(one, "lasts") or "until" in one for one in group["traffic"]):
+            found += [f"{at}.transfers.{what}" for what in ("completion", "first_byte")]
     for name, link in tree.get("links", {}).items():
         if "rate" not in link:
             continue
@@ -148,14 +153,19 @@ def metrics_behind(name: str) -> list[str]:
     """The metrics that a record has only with a distribution: percentiles of a class, and of each user."""
     if name.endswith(USERS):
         return [f"{name.removesuffix(USERS)}.users_delay_s_{p}" for p in PERCENTILES[1:]]
-    if ".classes." in name:
+    if name.startswith("links.") and ".classes." in name:
         return [f"{name.removesuffix('.queue.delay')}.queue_delay_s_{p}" for p in (*PERCENTILES, "max")]
     return []
 
 
 def is_one(name: str) -> bool:
     """Whether a name is that of a distribution over packets."""
-    return _OF_PACKETS.fullmatch(name) is not None
+    return _ALL.fullmatch(name) is not None
+
+
+def counted(name: str) -> str:
+    """The sample of a distribution, in words."""
+    return "transfers" if ".transfers." in name else "round trips" if name.endswith(".rtt") else "packets"
 
 
 def full_name(of: str) -> str:

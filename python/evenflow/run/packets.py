@@ -38,6 +38,10 @@ def delays(record: Record, of: str) -> tuple[NDArray[np.float64], NDArray[np.flo
     room, owner, *rest = [str(part) for part in paths.parse(name)]
     if not is_one(name) or rest[-1] != "delay" or owner not in tree.get(room, {}):
         raise UsageError(f"“{name}” is no delay of packets; write groups.NAME or links.NAME.")
+    if room == "groups" and rest[0] == "classes":
+        raise UsageError(
+            f"{name}: packets of one class cannot be traced; write groups.{owner}, or draw a distribution."
+        )
     groups = _groups(tree, room, owner, rest[1] if rest[0] == "classes" else None)
     if not groups:
         raise UsageError(f"“{name}”: no group sends such packets.")

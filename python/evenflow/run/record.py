@@ -221,8 +221,9 @@ class Record:
         """Delays of packets as arrays of shape (k,), in s: `low_s`, `high_s` and `count` of each bin.
 
         Args:
-            of: "groups.call" (one-way delay), "groups.call.rtt" (TCP), "links.line" or "links.line.classes.voice"
-                (queueing delay). If it was not recorded, the run is repeated with the same seed.
+            of: "groups.call" (one-way delay), "groups.call.classes.voice", "groups.call.rtt" (TCP),
+                "groups.web.transfers.completion", "links.line" or "links.line.classes.voice" (queueing delay).
+                If it was not recorded, the run is repeated with the same seed.
 
         Raises:
             ScenarioError: the scenario has no such distribution.

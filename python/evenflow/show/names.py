@@ -105,6 +105,7 @@ SERIES = {
     "target_window": "computed window",
     "assigned": "rate assigned",
     "links.rate": "rate",
+    "draw": "number of the decision",
     "delivery_rate": "delivery rate",
     "receive_window": "receive window",
     "app_limited": "application-limited",
@@ -139,6 +140,7 @@ PATHS = {
 _DISTRIBUTIONS = {
     "": {"delay": "one-way delay", "rtt": "round-trip time"},
     "queue": {"delay": "queueing delay"},
+    "transfers": {"completion": "completion time", "first_byte": "time to first byte"},
 }
 """Last two segments of a distribution over packets -> its name."""
 

@@ -1055,7 +1055,7 @@ def _distributions(
 def _over_what(name: str, found: Sequence[_Spread], choice: Choice) -> str:
     """The sample of a distribution, the end of its axis title."""
     if any(it.binned for it in found):
-        return "round trips" if name.endswith(".rtt") else "packets"
+        return histograms.counted(name)
     if choice.series:
         return "time"
     what = name.rpartition(".")[2].partition("_")[0]
@@ -1067,7 +1067,7 @@ def _over_what(name: str, found: Sequence[_Spread], choice: Choice) -> str:
 def _box_over(name: str, choice: Choice) -> str:
     """The sample of a box: packets, round trips, users, flows or runs."""
     if histograms.is_one(name):
-        return "round trips" if name.endswith(".rtt") else "packets"
+        return histograms.counted(name)
     what = name.rpartition(".")[2].partition("_")[0]
     return what if what in ("users", "flows") and choice.over is None else "runs"
 
@@ -1076,9 +1076,8 @@ def _within(table: Table, metric: str) -> str:
     """A distribution within runs that tells more than a metric: over packets, or over users; "" if there is none."""
     above, _, leaf = metric.rpartition(".")
     field = leaf.rpartition("_s_")[0]
-    of_packets = {"delay": f"{above}.delay", "rtt": f"{above}.rtt", "queue_delay": f"{above}.queue.delay"}
-    if field in of_packets:
-        return of_packets[field]
+    if field in ("delay", "rtt", "queue_delay", "completion", "first_byte"):
+        return f"{above}.{field}".replace("queue_delay", "queue.delay")
     each = f"{above}.users_{leaf}"
     return each if each in _list_names(table) else ""
 

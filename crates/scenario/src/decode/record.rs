@@ -195,7 +195,7 @@ fn histogram(json: &Json, network: &Network, path: &str, errors: &mut Errors) ->
 }
 
 /// All histograms.
-const HISTOGRAMS: [&str; 7] = [
+const HISTOGRAMS: [&str; 10] = [
     "links.NAME.queue.packets",
     "links.NAME.queue.at_drop",
     "links.NAME.queue.delay",
@@ -203,6 +203,9 @@ const HISTOGRAMS: [&str; 7] = [
     "groups.NAME.delay",
     "groups.NAME.users.delay",
     "groups.NAME.rtt",
+    "groups.NAME.classes.CLASS.delay",
+    "groups.NAME.transfers.completion",
+    "groups.NAME.transfers.first_byte",
 ];
 
 fn no_histogram(name: &str, valid: &[&str]) -> Trouble {
@@ -656,6 +659,32 @@ impl Network<'_> {
                     return Err(no_histogram(name, &["delay"]));
                 }
                 Ok(Histogram::UsersDelay(group))
+            }
+            ["groups", group, "classes", class, name] => {
+                no_index()?;
+                let index = find(self.groups, |g| &g.name, group, "group")?;
+                let (classes, sends) = (self.classes.ok_or(None)?, self.groups[index].classes.as_ref());
+                let sent = |class: &&String| sends.is_none_or(|s| s.iter().any(|s| s.class == **class));
+                let own: Vec<&String> = classes.iter().filter(sent).collect();
+                let class = own[find(&own, |class| class, class, "class of the group")?];
+                if name != "delay" {
+                    return Err(no_histogram(name, &["delay"]));
+                }
+                Ok(Histogram::ClassDelay(index, find(classes, String::as_str, class, "class")?))
+            }
+            ["groups", group, "transfers", name] => {
+                no_index()?;
+                let index = find(self.groups, |g| &g.name, group, "group")?;
+                let draft = &self.groups[index];
+                let found = match name {
+                    "completion" => Histogram::Completion(index),
+                    "first_byte" => Histogram::FirstByte(index),
+                    other => return Err(no_histogram(other, &["completion", "first_byte"])),
+                };
+                if draft.opens().is_none() && draft.traffic.is_some() {
+                    return Err(Some("this group opens no flows during the run, so it has no transfers".into()));
+                }
+                Ok(found)
             }
             ["groups", group, name] => {
                 no_index()?;

@@ -22,7 +22,7 @@ use evenflow_stage::{Owner, Stage};
 use crate::Options;
 use crate::engine::Engine;
 use crate::faults::RunError;
-use crate::measure::{Delays, SideCounters, StageCounters, Window};
+use crate::measure::{Delays, Durations, Parts, SideCounters, StageCounters, Window};
 use crate::memory::{Limit, Usage};
 use crate::network::{Network, StageSlot};
 use crate::probe::Probes;
@@ -50,12 +50,18 @@ fn sides(scenario: &Scenario) -> Vec<SideCounters> {
 fn delays(scenario: &Scenario) -> Vec<Delays> {
     let mut first_host = 0;
     let of_group = |(g, group): (usize, &Group)| {
-        let mut delays = Delays { first_host, ..Delays::default() };
+        let asked = &scenario.record.histograms;
+        let by_user = asked.contains(&Histogram::UsersDelay(g));
+        let by_class = asked.iter().any(|h| matches!(h, Histogram::ClassDelay(group, _) if *group == g));
+        let list = |asked, count| vec![Durations::default(); if asked { count } else { 0 }];
+        let parts = || Parts {
+            users: list(by_user, group.users as usize),
+            classes: list(by_class, scenario.classes.len()),
+            first_host,
+        };
+        let parts = (by_user || by_class).then(|| Box::new(parts()));
         first_host += group.users;
-        if scenario.record.histograms.contains(&Histogram::UsersDelay(g)) {
-            delays.users.resize_with(group.users as usize, Default::default);
-        }
-        delays
+        Delays { parts, ..Delays::default() }
     };
     scenario.groups.iter().enumerate().map(of_group).collect()
 }

@@ -482,7 +482,7 @@ impl Engine<'_> {
             counters.marks += u64::from(packet.ecn() == Ecn::Congestion);
             let sent = if self.net.labels { self.options.of(packet).sent } else { packet.sent() };
             debug_assert!(sent <= now, "a mechanism without the trait `labels` has written a label");
-            self.net.delays[info.group as usize].arrived(info.host, now.since(sent));
+            self.net.delays[info.group as usize].arrived(info.host, packet.class, now.since(sent));
         }
         match (info.endpoint, end) {
             (Endpoint::Tcp(index), End::Client) => self.at_client(packet, info, index, now),

@@ -334,7 +334,8 @@ fn the_limits_of_a_sender_can_be_followed() {
 
 const ALL: &str = r#"histograms = [
     "links.line.queue.delay", "links.line.classes.low.queue.delay", "groups.bulk.delay", "groups.bulk.users.delay",
-    "groups.bulk.rtt", "groups.pages.rtt",
+    "groups.bulk.rtt", "groups.pages.rtt", "groups.bulk.classes.low.delay", "groups.noise.classes.be.delay",
+    "groups.pages.transfers.completion", "groups.pages.transfers.first_byte",
 ]"#;
 
 /// The counts of a histogram by the beginning of their bins, ns.
@@ -400,6 +401,55 @@ fn histograms_change_nothing_and_count_all() {
     }
 }
 
+/// Times of transfers agree with the record's percentiles, which have the same bins.
+#[test]
+fn times_of_transfers_have_a_histogram() {
+    let (_, stage, queue) = CASES[0];
+    let r = Run::of(by(&mixture(stage, queue, ALL), Options::default()));
+    let transfers = |what: &str| r.number(&format!("groups.pages.transfers.{what}"));
+    for name in ["completion", "first_byte"] {
+        let found = counts(&r, &format!("groups.pages.transfers.{name}"));
+        assert_eq!(total(&found), transfers("completed"), "{name}");
+        assert!(total(&found) > 5.0);
+        for (what, share) in [("p50", 0.5), ("p95", 0.95)] {
+            let mut below = 0;
+            let bin = found.iter().find(|(_, n)| {
+                below += **n;
+                below as f64 >= share * total(&found)
+            });
+            let low = *bin.expect("a bin").0 as f64 / 1e9;
+            let recorded = transfers(&format!("{name}_s_{what}"));
+            assert!(
+                low <= recorded * (1.0 + 1e-9) && recorded <= low * 1.004,
+                "{name} {what}: {low} {recorded}"
+            );
+        }
+    }
+}
+
+/// Delays of a group's classes add up to those of the group, and the scheduler's favourite has the shorter ones.
+#[test]
+fn classes_of_a_group_have_their_delays() {
+    let text = r#"
+duration = "8 s"
+warmup = "1 s"
+links.line = { rate = "3 Mbit/s", delay = "9 ms", queue = { limit = "50 packets", scheduler = { kind = "strict", order = ["voice", "data"] } } }
+groups.home = { users = 2, path = ["line"], traffic = [
+    { kind = "bulk", class = "data" }, { kind = "cbr", rate = "100 kbit/s", packet = "200 B", class = "voice" },
+] }
+groups.other = { users = 1, path = ["line"], traffic = { kind = "cbr", rate = "100 kbit/s", class = "voice" } }
+record.histograms = ["groups.home.delay", "groups.home.classes.voice.delay", "groups.home.classes.data.delay"]
+"#;
+    let r = run(text, 1);
+    let of = |name: &str| counts(&r, &format!("groups.home.{name}"));
+    let (mut sum, data) = (of("classes.voice.delay"), of("classes.data.delay"));
+    assert!(total(&sum) > 700.0 && total(&data) > 1000.0, "{} {}", total(&sum), total(&data));
+    let longest = |of: &BTreeMap<u64, u64>| *of.keys().last().expect("packets");
+    assert!(longest(&sum) < 25_000_000 && longest(&data) > 80_000_000);
+    data.into_iter().for_each(|(bin, n)| *sum.entry(bin).or_default() += n);
+    assert_eq!(sum, of("delay"));
+}
+
 /// Bins have fixed edges: those of two windows add up to those of both.
 #[test]
 fn histograms_can_be_merged() {
@@ -413,7 +463,9 @@ fn histograms_can_be_merged() {
         ))
     };
     let [first, second, whole] = [(0, 3), (3, 8), (0, 8)].map(|(from, to)| of(from, to));
-    for name in ["links.line.queue.delay", "groups.bulk.delay", "groups.bulk.rtt", "groups.pages.rtt"] {
+    let transfers = ["completion", "first_byte"].map(|name| format!("groups.pages.transfers.{name}"));
+    let packets = ["links.line.queue.delay", "groups.bulk.delay", "groups.bulk.rtt", "groups.pages.rtt"];
+    for name in packets.into_iter().chain(transfers.iter().map(String::as_str)) {
         let mut sum = counts(&first, name);
         counts(&second, name).into_iter().for_each(|(bin, n)| *sum.entry(bin).or_default() += n);
         assert_eq!(sum, counts(&whole, name), "{name}");
