@@ -9,7 +9,7 @@ use rand_core::Rng;
 use rand_pcg::Mcg128Xsl64;
 
 /// One named stream of random numbers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Stream {
     generator: Mcg128Xsl64,
     #[cfg(feature = "scripted")]

@@ -1,7 +1,7 @@
 //! The link: its transmitter, its queue, and what it needs of its surroundings.
 
 use evenflow_base::{Duration, Fine, Packet, Rate, Reason, Time, Verdict};
-use evenflow_queue::{FlowTable, Queued, Setting};
+use evenflow_queue::{FlowTable, Note, Queued, Setting};
 
 use crate::counters::{ClassCounters, Lengths, PortCounters, SideCounters, Window};
 use crate::{Fifo, Scheduled};
@@ -374,6 +374,14 @@ impl Link {
         match &self.queue {
             Queue::Scheduled(q) => q.rate(now).unwrap_or_else(|| Ok(constant())),
             _ => Ok(constant()),
+        }
+    }
+
+    /// Values at drops and marks of leaving packets, in order of time.
+    pub fn notes(&self) -> &[Note] {
+        match &self.queue {
+            Queue::Scheduled(q) => q.qdisc.notes(),
+            _ => &[],
         }
     }
 

@@ -34,6 +34,11 @@ macro_rules! rules {
                 match self { $(Admission::$name(_) => <$rule as Rule>::PLAIN,)* }
             }
 
+            /// See [`Rule::TABLE`].
+            pub fn table(&self) -> &'static Mechanism {
+                match self { $(Admission::$name(_) => <$rule as Rule>::TABLE,)* }
+            }
+
             /// See [`Rule::admit`].
             #[inline]
             pub fn admit(

@@ -208,6 +208,7 @@ impl State {
             "sojourn" => Some(self.sojourn.seconds()),
             "dropping" => Some(f64::from(u8::from(self.dropping))),
             "count" => Some(self.count as f64),
+            "drop_next" => Some(self.drop_next.seconds()),
             _ => None,
         }
     }
@@ -295,6 +296,11 @@ interval = "100 ms""#,
             name: "count",
             unit: "1",
             doc: "Drops and marks in this drop state or the last one, including its initial count.",
+        },
+        Observable {
+            name: "drop_next",
+            unit: "s",
+            doc: "Instant from which the next packet is dropped, in drop state.",
         },
     ],
     counters: &[

@@ -11,7 +11,7 @@ use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, 
 use evenflow_base::{Duration, Ecn, Heap, Packet, Reason, Stream, Time, Verdict};
 
 use crate::action::mark;
-use crate::held::{Dropped, FlowTable, Kind, Queued, Schedule, Sent, Served};
+use crate::held::{DRAW, Dropped, FlowTable, Kind, Note, Notes, Queued, Schedule, Sent, Served};
 
 /// Packets that may wait where the scenario has no limit: that of Linux. `buffer` is the RFC's limit.
 pub const LIMIT: f64 = 10_000.0;
@@ -190,6 +190,12 @@ pub struct DualPi2 {
     /// Bytes that L has been served beyond its share; L is served while it is not positive.
     credit: f64,
     draws: Stream,
+    /// The last number that was drawn, or the sum of probabilities that stands for one.
+    drawn: f64,
+    /// Of the packet that left last: its delay, and the probability of a mark for it alone.
+    sojourn: Duration,
+    native: f64,
+    notes: Notes,
 }
 
 impl DualPi2 {
@@ -197,7 +203,20 @@ impl DualPi2 {
     pub fn new(params: Params, draws: Stream) -> DualPi2 {
         let next = Time::ZERO + params.period;
         let queues = [Backlog::default(), Backlog::default()];
-        let mut new = DualPi2 { params, queues, bytes: 0, base: 0.0, before: 0.0, next, credit: 0.0, draws };
+        let mut new = DualPi2 {
+            params,
+            queues,
+            bytes: 0,
+            base: 0.0,
+            before: 0.0,
+            next,
+            credit: 0.0,
+            draws,
+            drawn: f64::NAN,
+            sojourn: Duration::ZERO,
+            native: 0.0,
+            notes: None,
+        };
         new.credit = new.first_credit();
         new
     }
@@ -224,10 +243,12 @@ impl DualPi2 {
     /// Whether a packet of a queue is picked with probability `p`: a sum of probabilities (recur), or a draw in Linux.
     fn picks(&mut self, queue: usize, p: f64) -> bool {
         if self.params.given.form == Form::Linux {
-            return self.draws.open01() < p;
+            self.drawn = self.draws.open01();
+            return self.drawn < p;
         }
         let sum = &mut self.queues[queue].sum;
         *sum += p;
+        self.drawn = *sum;
         let picked = *sum > 1.0;
         *sum -= f64::from(u8::from(picked));
         picked
@@ -305,6 +326,19 @@ impl DualPi2 {
     }
 }
 
+impl DualPi2 {
+    /// Notes the values behind a signal to a leaving packet.
+    #[cold]
+    #[inline(never)]
+    fn note(&mut self, now: Time) {
+        let names = TABLE.observables.iter().map(|observable| observable.name).chain([DRAW]);
+        let values = names.filter_map(|name| Some((name, self.observe(None, name, now)?))).collect();
+        if let Some(notes) = &mut self.notes {
+            notes.push(Note { at: now, values });
+        }
+    }
+}
+
 impl Schedule for DualPi2 {
     /// By the lower bit of the ECN field: ECT(1) and CE go to L.
     fn place(&mut self, _key: usize, packet: &Packet, _flows: &dyn FlowTable, _now: Time) -> usize {
@@ -328,7 +362,9 @@ impl Schedule for DualPi2 {
             let packets = self.queues[queue].packets.len();
             let mut item = self.queues[queue].packets.pop_front()?;
             self.bytes -= u64::from(item.packet.size);
-            let native = if queue == L { self.params.native(now.since(item.at), packets) } else { 0.0 };
+            self.sojourn = now.since(item.at);
+            let native = if queue == L { self.params.native(self.sojourn, packets) } else { 0.0 };
+            self.native = native;
             // With `drop_early` only the threshold of the L queue is left.
             let verdict = if !self.params.given.drop_early {
                 self.signal(queue, &mut item.packet, native)
@@ -338,6 +374,9 @@ impl Schedule for DualPi2 {
             } else {
                 Verdict::Accept
             };
+            if verdict != Verdict::Accept && self.notes.is_some() {
+                self.note(now);
+            }
             if let Verdict::Drop(reason) = verdict {
                 dropped.push((item, reason));
                 continue;
@@ -351,6 +390,14 @@ impl Schedule for DualPi2 {
         }
         self.credit = self.first_credit();
         None
+    }
+
+    fn watch(&mut self) {
+        self.notes = Some(Box::default());
+    }
+
+    fn notes(&self) -> &[Note] {
+        self.notes.as_deref().map_or(&[], Vec::as_slice)
     }
 
     fn next_tick(&self) -> Time {
@@ -384,6 +431,9 @@ impl Schedule for DualPi2 {
             "l_delay" => self.queues[L].age(now).seconds(),
             "c_delay" => self.queues[C].age(now).seconds(),
             "credit" => self.credit,
+            "sojourn" => self.sojourn.seconds(),
+            "native_probability" => self.native,
+            DRAW if !self.drawn.is_nan() => self.drawn,
             _ => return None,
         })
     }
@@ -451,6 +501,12 @@ form = "linux""#,
             name: "credit",
             unit: "bytes",
             doc: "Credit of the round robin. L is served while it is not positive.",
+        },
+        Observable { name: "sojourn", unit: "s", doc: "Queueing delay of the packet that left last." },
+        Observable {
+            name: "native_probability",
+            unit: "1",
+            doc: "Probability of a mark of the packet that left last, by the L queue's own threshold.",
         },
     ],
     counters: &[

@@ -74,6 +74,21 @@ impl FlowTable for () {
     }
 }
 
+/// The observable of the random number of a decision.
+pub const DRAW: &str = "draw";
+
+/// Values of a queue when it dropped or marked a leaving packet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Note {
+    /// When.
+    pub at: Time,
+    /// By observable.
+    pub values: Vec<(&'static str, f64)>,
+}
+
+/// Notes, if a series asks for them.
+pub type Notes = Option<Box<Vec<Note>>>;
+
 /// A scheduler. Only the methods that store packets have no default; [`crate::fifo`] is the shortest example.
 ///
 /// Between [`Schedule::place`] and [`Schedule::enqueue`] other packets may be pushed out.
@@ -87,6 +102,14 @@ pub trait Schedule: std::fmt::Debug + Send {
 
     /// Shows all packets that wait, in no order.
     fn for_each(&self, show: &mut dyn FnMut(&Queued));
+
+    /// Notes values at drops and marks of leaving packets from now on, if it makes them.
+    fn watch(&mut self) {}
+
+    /// Those, in order of time.
+    fn notes(&self) -> &[Note] {
+        &[]
+    }
 
     /// The queue of a packet with `key`: the key itself or its hash.
     #[inline]

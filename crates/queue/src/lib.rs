@@ -57,7 +57,7 @@ pub use constant_probability::ConstantProbability;
 pub use csfq::Csfq;
 pub use droptail::{DropTail, Limit};
 pub use fq_codel::FqCodel;
-pub use held::{Dropped, FlowTable, Kind, Queued, Schedule};
+pub use held::{Dropped, FlowTable, Kind, Note, Queued, Schedule};
 pub use load_based::LoadBased;
 pub use pie::Pie;
 pub use qdisc::{Gate, Next, Qdisc, Setting};
@@ -68,6 +68,15 @@ pub use scheduler::SCHEDULERS;
 pub use sfq::Sfq;
 pub use tbf::Tbf;
 pub use virtual_queue::VirtualQueue;
+
+/// Whether a queue of this kind notes this observable at drops and marks of leaving packets.
+pub fn notes_departures(kind: &str, observable: &str) -> bool {
+    let tables = [&codel::TABLE, &dualpi2::TABLE];
+    let table = tables.into_iter().find(|table| table.kind == kind);
+    table.is_some_and(|table| {
+        table.observables.iter().any(|own| own.name == observable) || observable == held::DRAW
+    })
+}
 
 /// A scheduler whose classes hold disciplines.
 pub type Scheduler = scheduler::Scheduler<Qdisc>;

@@ -14,7 +14,7 @@ use crate::admission::Admission;
 use crate::codel::Codel;
 use crate::droptail::{DropTail, Limit};
 use crate::fq_codel::FqCodel;
-use crate::held::{Dropped, FlowTable, Nested, Queued, Sent};
+use crate::held::{DRAW, Dropped, FlowTable, Nested, Note, Notes, Queued, Sent};
 use crate::htb::{Discipline, LeafParams};
 use crate::rule::{Occupancy, RESTS_EVERY};
 use crate::scheduler::Scheduler;
@@ -35,12 +35,16 @@ pub struct Gate {
     pub bytes: u64,
     /// The link's rate now; absent: pure delay.
     pub rate: Option<Rate>,
+    /// A series records the random numbers of decisions.
+    pub watched: bool,
+    /// That of the last decision, if it drew one.
+    drawn: Option<f64>,
 }
 
 impl Gate {
     /// With nothing behind it.
     pub fn new(rule: Admission, limit: Limit, stream: Stream, rate: Option<Rate>) -> Gate {
-        Gate { rule, limit, stream, packets: 0, bytes: 0, rate }
+        Gate { rule, limit, stream, packets: 0, bytes: 0, rate, watched: false, drawn: None }
     }
 
     /// The backlog as a rule sees it.
@@ -65,7 +69,20 @@ impl Gate {
     #[inline]
     pub fn ask(&mut self, packet: &mut Packet, now: Time, full: bool, idle_since: Option<Time>) -> Verdict {
         let seen = self.occupancy(full, idle_since);
+        if self.watched {
+            return self.ask_watched(packet, now, &seen);
+        }
         self.rule.admit(packet, now, &seen, &mut self.stream)
+    }
+
+    /// The same, and notes the number that the rule draws.
+    #[cold]
+    #[inline(never)]
+    fn ask_watched(&mut self, packet: &mut Packet, now: Time, seen: &Occupancy) -> Verdict {
+        let mut before = self.stream.clone();
+        let verdict = self.rule.admit(packet, now, seen, &mut self.stream);
+        self.drawn = (before != self.stream).then(|| before.open01());
+        verdict
     }
 
     /// One packet of `size` bytes more waits.
@@ -94,6 +111,7 @@ impl Gate {
             "packets" => Some(f64::from(self.packets)),
             "bytes" => Some(self.bytes as f64),
             "wait" => Some(self.occupancy(false, None).wait()),
+            DRAW => self.rule.observe(DRAW).or(self.drawn),
             _ => self.rule.observe(name),
         }
     }
@@ -147,6 +165,8 @@ pub struct Qdisc {
     sending: Option<Sending>,
     /// When the transmitter became free.
     free_since: Time,
+    /// Values at drops and marks of leaving packets by the rule.
+    notes: Notes,
 }
 
 impl Qdisc {
@@ -154,7 +174,41 @@ impl Qdisc {
     pub fn new(gate: Gate, scheduler: Scheduler<Qdisc>) -> Qdisc {
         let sees_all = gate.rule.sees_dequeue() || scheduler.sees_all();
         let tick = gate.rule.next_tick().min(scheduler.next_tick());
-        Qdisc { gate, scheduler, tick, sees_all, passing: None, sending: None, free_since: Time::ZERO }
+        Qdisc {
+            gate,
+            scheduler,
+            tick,
+            sees_all,
+            passing: None,
+            sending: None,
+            free_since: Time::ZERO,
+            notes: None,
+        }
+    }
+
+    /// Notes values of decisions for series: random numbers, and all values at drops and marks of leaving packets.
+    pub fn watch(&mut self) {
+        self.gate.watched = true;
+        self.notes = Some(Box::default());
+        self.scheduler.watch();
+    }
+
+    /// Values at drops and marks of leaving packets, in order of time.
+    pub fn notes(&self) -> &[Note] {
+        self.notes.as_ref().filter(|notes| !notes.is_empty()).map_or(self.scheduler.notes(), |notes| notes)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note(&mut self, now: Time) {
+        if let Some(notes) = &mut self.notes {
+            let rule = &self.gate.rule;
+            let names = rule.table().observables.iter().map(|observable| observable.name);
+            notes.push(Note {
+                at: now,
+                values: names.filter_map(|name| Some((name, rule.observe(name)?))).collect(),
+            });
+        }
     }
 
     /// The same, where every packet waits until it is asked for, even behind a free transmitter.
@@ -291,8 +345,14 @@ impl Qdisc {
             let seen = self.gate.occupancy(false, None);
             match self.gate.rule.on_dequeue(&mut item.packet, item.at, now, &seen) {
                 Verdict::Accept => return Some((item, mark)),
-                Verdict::Mark(reason) => return Some((item, Some(reason))),
-                Verdict::Drop(reason) => dropped.push((item, reason)),
+                Verdict::Mark(reason) => {
+                    self.note(now);
+                    return Some((item, Some(reason)));
+                }
+                Verdict::Drop(reason) => {
+                    self.note(now);
+                    dropped.push((item, reason));
+                }
             }
         }
     }

@@ -13,7 +13,9 @@ use crate::dualpi2::DualPi2;
 use crate::fifo::Fifo;
 use crate::fq_codel::FqCodel;
 use crate::fq_pie::FqPie;
-use crate::held::{Dropped, FlowTable, HashStats, Kind, Nested, NodeCounts, Queued, Schedule, Sent, Served};
+use crate::held::{
+    Dropped, FlowTable, HashStats, Kind, Nested, NodeCounts, Note, Queued, Schedule, Sent, Served,
+};
 use crate::htb::{Htb, LeafParams};
 use crate::medf::Medf;
 use crate::sfq::Sfq;
@@ -105,6 +107,16 @@ macro_rules! schedulers {
             #[inline]
             pub fn place(&mut self, key: usize, packet: &Packet, flows: &dyn FlowTable, now: Time) -> usize {
                 match self { $(Scheduler::$name(s) => s.place(key, packet, flows, now),)* }
+            }
+
+            /// See [`Schedule::watch`].
+            pub fn watch(&mut self) {
+                match self { $(Scheduler::$name(s) => s.watch(),)* }
+            }
+
+            /// See [`Schedule::notes`].
+            pub fn notes(&self) -> &[Note] {
+                match self { $(Scheduler::$name(s) => s.notes(),)* }
             }
 
             /// See [`Schedule::next_tick`].

@@ -325,6 +325,7 @@ fn record(record: &Record, scenario: &Scenario) -> Json {
     let series = record.series.iter().map(|series| {
         let every = match series.every {
             Every::Packet => json!("packet"),
+            Every::Departure => json!("departure"),
             Every::Interval(every) => seconds(every.seconds()),
         };
         json!({ "of": series.of, "every": every })

@@ -216,7 +216,9 @@ fn shape(shape: &Shape) -> Json {
         Shape::Words(words) => {
             json!({ "type": "array", "items": { "enum": words }, "uniqueItems": true })
         }
-        Shape::Every => json!({ "anyOf": [reference("plain-duration"), { "const": "packet" }] }),
+        Shape::Every => {
+            json!({ "anyOf": [reference("plain-duration"), { "enum": ["packet", "departure"] }] })
+        }
         Shape::Elsewhere => json!({ "type": "object" }),
     }
 }

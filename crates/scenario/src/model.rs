@@ -528,6 +528,8 @@ pub enum Every {
     Interval(Duration),
     /// At each packet that meets the component (for queues: before its admission).
     Packet,
+    /// At each drop or mark of a packet that leaves the queue.
+    Departure,
 }
 
 /// Which copies a series takes.

@@ -80,7 +80,7 @@ pub enum Shape {
     ByName(&'static Section, Option<Room>),
     /// A list of words out of these, or any where there are none.
     Words(&'static [&'static str]),
-    /// A duration or `"packet"`.
+    /// A duration, `"packet"` or `"departure"`.
     Every,
     /// A table that is read elsewhere.
     Elsewhere,
@@ -108,7 +108,7 @@ impl Shape {
             Shape::ByName(section, _) => format!("{} tables by name", section.name),
             Shape::Words([]) => "list of names".into(),
             Shape::Words(words) => format!("list out of {}", words.join(", ")),
-            Shape::Every => "duration or \"packet\"".into(),
+            Shape::Every => "duration, \"packet\" or \"departure\"".into(),
             Shape::Elsewhere => "table".into(),
         }
     }
@@ -317,6 +317,12 @@ section! {
         Observable { name: "packets", unit: "packets", doc: "Waiting packets." },
         Observable { name: "bytes", unit: "B", doc: "Waiting bytes." },
         Observable { name: "wait", unit: "s", doc: "Time to transmit the backlog at line rate." },
+        Observable {
+            name: "draw",
+            unit: "1",
+            doc: "Number that the last decision compared with its probability: a random one, or in DualPI2's RFC form \
+                  a sum of probabilities. No value where it compared none.",
+        },
     ];
 }
 
@@ -437,7 +443,8 @@ section! {
         /// The quantity to record, as in "links.L.queue.packets", "stages.S[0].activity",
         /// "groups.G.users[*].flows[*].window".
         of: Text, Required;
-        /// Sampling interval, or "packet" for each packet (queues and stages only).
+        /// Sampling interval, or "packet" for each packet (queues and stages only). "departure": each drop or
+        /// mark of a packet that leaves the queue (codel, dualpi2).
         every: Every, Required;
 }
 

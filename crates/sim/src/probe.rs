@@ -138,6 +138,8 @@ pub struct Probes {
     pub stage_series: Vec<(u32, u32, &'static str, usize)>,
     /// With each segment that a sender receives: (flow, observable, column, the window logged last).
     pub flow_series: Vec<(usize, &'static str, usize, f64)>,
+    /// At drops and marks of leaving packets: (port, observable, column). Links keep them until the end.
+    pub departures: Vec<(usize, &'static str, usize)>,
     /// Drops by queue length: (side, counts).
     pub at_drop: Vec<(u32, Vec<u64>)>,
     /// Lists.

@@ -730,7 +730,10 @@ fn accounts(engine: &Engine, scenario: &Scenario, copies: &[&StageSlot], stage: 
 
 /// A histogram of times of a group's transfers.
 fn transfer_times(engine: &Engine, group: usize, of: fn(&Transfers) -> &Times) -> Value {
-    bins(engine.net.transfers[group].as_ref().map(|transfers| of(transfers).bins()).unwrap_or_default(), false)
+    bins(
+        engine.net.transfers[group].as_ref().map(|transfers| of(transfers).bins()).unwrap_or_default(),
+        false,
+    )
 }
 
 fn histograms(engine: &Engine, scenario: &Scenario) -> Value {
@@ -768,9 +771,10 @@ fn histograms(engine: &Engine, scenario: &Scenario) -> Value {
                 bins(Durations::bins(std::slice::from_ref(&engine.net.delays[g].rtt)), false)
             }
             Histogram::UsersDelay(g) => bins(Durations::bins(engine.net.delays[g].users()), true),
-            Histogram::ClassDelay(g, class) => {
-                bins(Durations::bins(engine.net.delays[g].class(class).map_or(&[], std::slice::from_ref)), false)
-            }
+            Histogram::ClassDelay(g, class) => bins(
+                Durations::bins(engine.net.delays[g].class(class).map_or(&[], std::slice::from_ref)),
+                false,
+            ),
             Histogram::Completion(g) => transfer_times(engine, g, |transfers| &transfers.completion),
             Histogram::FirstByte(g) => transfer_times(engine, g, |transfers| &transfers.first_byte),
         };
@@ -782,6 +786,14 @@ fn histograms(engine: &Engine, scenario: &Scenario) -> Value {
 fn columns(engine: &Engine, scenario: &Scenario) -> Vec<Column> {
     let stages_decide = scenario.stages.iter().any(|stage| !stage.spec.mechanism.counters.is_empty());
     let mut columns: Vec<Column> = engine.probes.series.to_vec();
+    for &(port, name, column) in &engine.probes.departures {
+        for note in engine.net.ports[port].link.notes() {
+            if let Some((_, value)) = note.values.iter().find(|(of, _)| *of == name) {
+                columns[column].times.push(note.at.seconds());
+                columns[column].values.push(*value);
+            }
+        }
+    }
     for (kind, list) in &engine.probes.lists {
         let (kind, code) = match kind {
             EventKind::Drop => ("drop", "reason"),

@@ -22,6 +22,7 @@ pub use presets::{PRESETS, Preset, SETTINGS, Setting, Settings};
 use presets::{is_linux, preset, setting};
 
 use crate::action::ACTION;
+use crate::held::DRAW;
 use crate::rule::by_class;
 use crate::{Action, LinkFacts, Occupancy, Reason, Rule, Verdict};
 
@@ -527,6 +528,8 @@ pub struct Red {
     above: bool,
     /// The number of this interval.
     drawn: f64,
+    /// That of the interval of the last comparison.
+    compared: f64,
     /// p_b at the last packet.
     probability: f64,
     /// p_a at the last packet.
@@ -573,6 +576,7 @@ impl Red {
             count_bytes: 0,
             above: false,
             drawn: 0.0,
+            compared: f64::NAN,
             probability: 0.0,
             spread: 0.0,
         }
@@ -679,6 +683,7 @@ impl Red {
             } else {
                 count * base >= self.drawn
             };
+            self.compared = self.drawn;
             if picked {
                 self.drawn = draws.open01();
             }
@@ -738,6 +743,11 @@ impl Rule for Red {
             "probability" => Some(self.probability),
             "spread_probability" => Some(self.spread),
             "count" => Some(self.count),
+            // Otherwise the number is drawn at the decision.
+            DRAW => {
+                let compares = self.probability > 0.0 && self.average < self.params.top();
+                Some(self.compared).filter(|drawn| compares && !drawn.is_nan())
+            }
             _ => None,
         }
     }

@@ -162,6 +162,7 @@ fn series(json: &Json, network: &Network, path: &str, errors: &mut Errors) -> Op
     let every_path = join(path, "every");
     let every = match table.get("every") {
         Some(Json::String(word)) if word == "packet" => Some(Every::Packet),
+        Some(Json::String(word)) if word == "departure" => Some(Every::Departure),
         Some(json) => single(json, Type::Duration, &Range::POSITIVE, &every_path, errors)
             .and_then(|v| v.number())
             .map(|s| Every::Interval(Duration::from_seconds(s))),
@@ -181,6 +182,12 @@ fn series(json: &Json, network: &Network, path: &str, errors: &mut Errors) -> Op
     if every == Some(Every::Packet) && !by_packet {
         return errors
             .none(every_path, "\"packet\" is for queues and stages only; a duration is needed here");
+    }
+    if let (Some(Every::Departure), Some(target)) = (every, target)
+        && !network.decides_at_departure(&target)
+    {
+        errors.push(every_path, "\"departure\" is for queues that drop or mark leaving packets: codel and dualpi2");
+        return None;
     }
     if probed && matches!(every, Some(Every::Interval(_))) {
         return errors.none(every_path, "a probe records each segment; write \"packet\"");
@@ -437,6 +444,14 @@ impl Network<'_> {
             }
             _ => Err(incomplete()),
         }
+    }
+
+    /// Whether a target is a value of a queue that drops or marks packets as they leave.
+    fn decides_at_departure(&self, target: &Target) -> bool {
+        let Target::Queue { link, observable, .. } = *target else { return false };
+        let decides = |kind: &str| evenflow_queue::notes_departures(kind, observable);
+        let queue = |link: &Link| link.forward.queue.as_ref().map(|queue| queue.rule.mechanism.kind);
+        self.links[link].link.as_ref().is_none_or(|link| queue(link).is_some_and(decides))
     }
 
     /// The observable of a link's queue; errors of the link are reported elsewhere.

@@ -26,6 +26,11 @@ impl Builder<'_, '_> {
                         let next = Time::ZERO + every;
                         probes.timed.push(Timed { source, every, next, before: 0.0, column });
                     }
+                    Every::Departure => {
+                        if let Source::Queue(port, _, name) = source {
+                            probes.departures.push((port, name, column));
+                        }
+                    }
                     Every::Packet => match source {
                         Source::Queue(_, node, name) => {
                             probes.port_series.push((packet.0, packet.1, node, name, column));

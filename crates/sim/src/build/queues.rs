@@ -9,11 +9,11 @@ use evenflow_link::counters::Lengths;
 use evenflow_link::grants::{Grants, Plan};
 use evenflow_link::impairments::{Again, Jitter, Loss, LossRule};
 use evenflow_link::{Fifo, Impairments, Link, Queue, Scheduled};
-use evenflow_queue::held::{Owner, Served};
+use evenflow_queue::held::{DRAW, Owner, Served};
 use evenflow_queue::htb;
 use evenflow_queue::{Admission, Gate, Limit, LinkFacts, Qdisc, Scheduler, Setting, implied_limit};
 use evenflow_scenario::model::{
-    Change, Component, Direction, EventKind, Histogram, Jitter as JitterSpec, Lost, Order,
+    Change, Component, Direction, EventKind, Every, Histogram, Jitter as JitterSpec, Lost, Order,
     Queue as QueueSpec, RateSpec, SchedulerPer, Serve, Spec, Target,
 };
 
@@ -238,7 +238,9 @@ impl Builder<'_, '_> {
         });
         let decides_at_arrival = !rule.sees_dequeue() && !rule.watches_departures();
         let lazy = scheduler.is_none() && fixed && decides_at_arrival;
-        let gate = Gate::new(rule, limit, own("queue"), link_facts.rate);
+        let mut gate = Gate::new(rule, limit, own("queue"), link_facts.rate);
+        let watched = way == 0 && self.watches_decisions(link);
+        gate.watched = watched;
         if lazy && !self.options.eager {
             return Queue::Fifo(Box::new(Fifo::new(gate, impairments, lengths)));
         }
@@ -270,7 +272,10 @@ impl Builder<'_, '_> {
             before = Some(now);
         }
         changes.sort_by_key(|change| change.0);
-        let qdisc = Qdisc::new(gate, scheduler);
+        let mut qdisc = Qdisc::new(gate, scheduler);
+        if watched {
+            qdisc.watch();
+        }
         let stops = matches!(&direction.rate, Some(RateSpec::Steps(steps)) if steps.iter().any(|step| step.1.0 == 0.0));
         let qdisc = if stops || grants.is_some() { qdisc.holding_all() } else { qdisc };
         Queue::Scheduled(Box::new(Scheduled::new(qdisc, impairments, lengths, changes, grants)))
@@ -340,6 +345,16 @@ impl Builder<'_, '_> {
             }
         }
         owners
+    }
+
+    /// Whether a series records values of single decisions of a link's queue.
+    fn watches_decisions(&self, link: usize) -> bool {
+        self.scenario.record.series.iter().any(|series| match series.target {
+            Target::Queue { link: of, observable, .. } => {
+                of == link && (series.every == Every::Departure || observable == DRAW)
+            }
+            _ => false,
+        })
     }
 
     /// Whether a `[record]` section looks at the queue of a link, which must then exist as one.

@@ -1,6 +1,6 @@
 //! CoDel, PIE, FQ-CoDel and SFQ at a link: what their documents promise.
 
-use crate::common::{close, run};
+use crate::common::{Run, close, run};
 
 /// TCP flows of three round-trip times against a link of 10 Mbit/s.
 fn bulk(queue: &str, ecn: &str, flows: u32) -> String {
@@ -214,4 +214,154 @@ groups.flood = {{ users = 1, path = ["line"], traffic = {{ kind = "cbr", rate = 
     let r = run(&text(", drop_overload = false, coupling = 2"), 1);
     close(r.number("links.line.queue_delay_s_mean"), 0.25, 0.05);
     assert!(r.number("links.line.drops.limit") > 0.0);
+}
+
+/// Eight flows over a queue, with series of its values: `every` packet or departure.
+fn watched(queue: &str, tcp: &str, every: &str, names: &[&str]) -> (Run, Vec<(Vec<f64>, Vec<f64>)>) {
+    let of = |name: &&str| format!(r#"{{ of = "links.line.queue.{name}", every = "{every}" }}"#);
+    let series: Vec<String> = names.iter().map(of).collect();
+    let events = if names.is_empty() { "" } else { r#"record.events = ["drop", "mark"]"# };
+    let text = format!(
+        r#"
+duration = "6 s"
+links.line = {{ rate = "10 Mbit/s", delay = "20 ms", queue = {{ {queue} }} }}
+groups.g = {{ users = 4, path = ["line"], traffic = {{ kind = "bulk", flows = 2 }}, tcp = {{ stack = "linux", {tcp} }} }}
+record.series = [{}]
+{events}
+"#,
+        series.join(", ")
+    );
+    let r = run(&text, 1);
+    let column = |name: &&str| r.column(&format!("links.line.queue.{name}"));
+    let columns = names.iter().map(column).map(|(times, values)| (times.to_vec(), values.to_vec())).collect();
+    let plain = if names.is_empty() { None } else { Some(watched(queue, tcp, every, &[]).0) };
+    if let Some(plain) = plain {
+        assert_eq!(plain.value("groups"), r.value("groups"), "{queue}: series change nothing");
+        assert_eq!(plain.value("links"), r.value("links"), "{queue}");
+    }
+    (r, columns)
+}
+
+/// The recorded number decides: a packet is dropped or marked early if and only if it is below the recorded
+/// probability.
+#[test]
+fn the_number_of_a_decision_is_recorded() {
+    let red =
+        r#"kind = "red", limit = "100 packets", min_threshold = "5 packets", max_threshold = "40 packets""#;
+    let interval = format!(r#"{red}, draw = "interval""#);
+    for (queue, probability, tcp) in [
+        (r#"kind = "constant-probability", limit = "500 packets", probability = 0.01"#, "bytes", ""),
+        (r#"kind = "rem", limit = "500 packets", base = 1.01"#, "probability", r#"ecn = "classic""#),
+        (r#"kind = "pie", limit = "500 packets""#, "probability", ""),
+        (red, "spread_probability", ""),
+    ] {
+        let (r, columns) = watched(queue, tcp, "packet", &["draw", probability]);
+        let constant = probability == "bytes"; // it has no observable for its parameter
+        let picked: Vec<f64> = ["drop", "mark"]
+            .into_iter()
+            .flat_map(|kind| r.column(&format!("events.{kind}.reason")).0.to_vec())
+            .collect();
+        let [(times, draws), (_, probabilities)] = &columns[..] else { panic!("two series") };
+        let mut seen = 0;
+        for (i, time) in times.iter().enumerate().filter(|(i, _)| !draws[*i].is_nan()) {
+            assert!((0.0..1.0).contains(&draws[i]));
+            // Several packets may arrive at one instant.
+            if times.iter().filter(|other| *other == time).count() == 1 {
+                let below = draws[i] <= if constant { 0.01 } else { probabilities[i] };
+                assert_eq!(picked.contains(time), below, "{queue} at {time}");
+                seen += usize::from(below);
+            }
+        }
+        assert!(seen > 10, "{queue}: {seen}");
+    }
+    // One number for each interval between drops: the product reaches it.
+    let (r, columns) = watched(&interval, "", "packet", &["draw", "probability", "count"]);
+    let dropped = r.column("events.drop.reason").0;
+    let [(times, draws), (_, probabilities), (_, counts)] = &columns[..] else { panic!("three series") };
+    let mut seen = 0;
+    for i in (1..times.len()).filter(|i| probabilities[*i] > 0.0 && probabilities[*i] < 1.0) {
+        if dropped.contains(&times[i]) && counts[i] == 0.0 && times[i] > times[i - 1] {
+            assert!((counts[i - 1] + 1.0) * probabilities[i] >= draws[i], "at {}", times[i]);
+            seen += 1;
+        }
+    }
+    assert!(seen > 10, "{seen}");
+}
+
+/// CoDel's values at each drop and mark of a leaving packet follow RFC 8289's control law.
+#[test]
+fn codel_notes_its_values_at_departure() {
+    for (tcp, kind) in [("", "drop"), (r#"ecn = "classic""#, "mark")] {
+        let queue = r#"kind = "codel", limit = "1000 packets""#;
+        let (r, columns) = watched(queue, tcp, "departure", &["sojourn", "count", "drop_next", "dropping"]);
+        let (times, sojourns) = &columns[0];
+        let (counts, nexts) = (&columns[1].1, &columns[2].1);
+        let events = r.column(&format!("events.{kind}.reason")).0;
+        assert!(times.len() > 20, "{kind}: {}", times.len());
+        assert_eq!(times[..], *events, "{kind}");
+        assert!(sojourns.iter().all(|sojourn| *sojourn >= 0.005) && columns[3].1.iter().all(|on| *on == 1.0));
+        for i in 1..times.len() {
+            // RFC 8289 section 5.5: the next drop of a drop state is due interval / sqrt(count) later.
+            if counts[i] == counts[i - 1] + 1.0 && counts[i] > 2.0 && times[i] < nexts[i - 1] + 0.02 {
+                assert!(times[i] >= nexts[i - 1], "{kind} {i}");
+            }
+            if kind == "mark" && counts[i] == counts[i - 1] + 1.0 && times[i] - times[i - 1] < 0.09 {
+                close(nexts[i] - nexts[i - 1], 0.1 / counts[i].sqrt(), 1e-6);
+            }
+        }
+    }
+}
+
+/// DualPI2 notes the probability and the number behind each signal at departure.
+#[test]
+fn dualpi2_notes_its_values_at_departure() {
+    for tcp in ["", r#"ecn = "classic""#, r#"congestion_control = "prague", ecn = "accurate""#] {
+        let names = ["draw", "base_probability", "coupled_probability", "native_probability", "sojourn"];
+        let queue = r#"kind = "dualpi2", limit = "1000 packets", form = "linux""#;
+        let (r, columns) = watched(queue, tcp, "departure", &names);
+        let of = |name: &str| &columns[names.iter().position(|other| *other == name).expect("known")].1;
+        // At one instant packets are dropped before the one that leaves.
+        let mut events: Vec<(f64, f64)> = Vec::new();
+        for kind in ["drop", "mark"] {
+            let (times, reasons) = r.column(&format!("events.{kind}.reason"));
+            events.extend(times.iter().copied().zip(reasons.iter().copied()));
+        }
+        events.sort_by(|a, b| a.0.total_cmp(&b.0));
+        assert!(events.len() > 20, "{tcp}");
+        assert!(columns[0].0.iter().eq(events.iter().map(|(time, _)| time)), "{tcp}");
+        let mut seen = 0;
+        for (i, (_, reason)) in events.iter().enumerate() {
+            let name =
+                r.value(&format!("event_reasons.{}", *reason as usize)).as_str().expect("a name").to_owned();
+            match name.as_str() {
+                "pi2" | "overload" => assert!(of("draw")[i] < of("base_probability")[i], "{tcp} {i}"),
+                "coupled" => assert!(of("draw")[i] < of("coupled_probability")[i], "{tcp} {i}"),
+                "native" => assert!(of("native_probability")[i] > 0.0 && of("sojourn")[i] > 0.0, "{tcp} {i}"),
+                other => panic!("{other}"),
+            }
+            seen += usize::from(name != "native");
+        }
+        assert!(seen > 10, "{tcp}: {seen}");
+    }
+}
+
+#[test]
+fn values_at_departure_are_of_queues_that_decide_there() {
+    let text = |kind: &str| {
+        format!(
+            r#"
+duration = "6 s"
+links.line = {{ rate = "10 Mbit/s", queue = {{ {kind} }} }}
+groups.g = {{ users = 1, path = ["line"], traffic = {{ kind = "bulk" }} }}
+record.series = [{{ of = "links.line.queue.packets", every = "departure" }}]
+"#
+        )
+    };
+    for kind in [r#"limit = "10 packets""#, r#"kind = "codel""#] {
+        let said = evenflow_scenario::Scenario::from_toml(&text(kind)).expect_err("none").to_string();
+        assert_eq!(
+            said,
+            "record.series[0].every: \"departure\" is for queues that drop or mark leaving packets: codel and dualpi2"
+        );
+    }
 }
