@@ -73,6 +73,7 @@ SETTINGS: list[dict[str, Any]] = [
 LINKS: dict[str, dict[str, Any]] = {
     "jitter, in order": {"links.bottleneck.jitter": {"normal": "1 ms"}},
     "jitter, reordering": {"links.bottleneck.jitter": {"normal": "1 ms", "order": "reorder"}},
+    "jitter, correlated": {"links.bottleneck.jitter": {"normal": "1 ms", "correlation": 0.5}},
     "loss": {"links.bottleneck.loss": {"probability": 0.001}},
     "loss in a window": {"links.bottleneck.loss": {"probability": 0.002, "from": "3 s", "until": "4 s"}},
     "loss in bursts": {"links.bottleneck.loss": {"probability": 0.001, "burst": 5}},
@@ -82,6 +83,10 @@ LINKS: dict[str, dict[str, Any]] = {
     "loss of every 1000th": {"links.bottleneck.loss": {"every": 1000}},
     "service in grants": {"links.bottleneck.serve": {"kind": "grants", "every": "1 ms"}},
     "rate in steps": {"links.bottleneck.rate": {"steps": [["0 s", "100 Mbit/s"], ["2 s", "95 Mbit/s"]]}},
+    "rate in steps, new rate": {
+        "links.bottleneck.rate": {"steps": [["0 s", "100 Mbit/s"], ["2 s", "95 Mbit/s"]]},
+        "links.bottleneck.in_flight": "new-rate",
+    },
 }
 """Effects of a link in addition to queueing."""
 

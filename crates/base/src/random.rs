@@ -139,7 +139,8 @@ impl Stream {
     }
 }
 
-fn inverse_normal(p: f64) -> f64 {
+/// The quantile `p` of the standard normal distribution.
+pub fn inverse_normal(p: f64) -> f64 {
     const A: [f64; 6] = [
         -3.969683028665376e1,
         2.209460984245205e2,

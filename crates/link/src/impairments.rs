@@ -1,5 +1,6 @@
 //! Impairments of a link: loss at random, jitter, and retransmission by the link itself.
 
+use evenflow_base::random::inverse_normal;
 use evenflow_base::{Duration, Stream, Time};
 
 /// Random impairments of accepted packets.
@@ -85,6 +86,8 @@ pub struct Jitter {
     pub mean: f64,
     /// Standard deviation, seconds.
     pub deviation: f64,
+    /// Correlation of successive numbers and the last one, if there is any (netem's `get_crandom`).
+    pub correlated: Option<(f64, f64)>,
     /// Packets accepted at or after this have it.
     pub from: Time,
     /// Packets accepted at or after this do not.
@@ -104,7 +107,14 @@ impl Jitter {
     /// there for the one before.
     pub fn delay(&mut self, now: Time, ended: Time) -> Duration {
         let inside = now >= self.from && now < self.until;
-        let z = f64::from(inside) * self.stream.normal(0.0, 1.0).clamp(-FARTHEST, FARTHEST);
+        let drawn = match &mut self.correlated {
+            None => self.stream.normal(0.0, 1.0),
+            Some((correlation, last)) => {
+                *last = self.stream.open01() * (1.0 - *correlation) + *last * *correlation;
+                inverse_normal(*last)
+            }
+        };
+        let z = f64::from(inside) * drawn.clamp(-FARTHEST, FARTHEST);
         let drawn = ended + Duration::from_seconds((self.mean + self.deviation * z).max(0.0));
         let Some(last) = &mut self.last else { return drawn - ended };
         // Just behind the one before, not with it: at one instant flows would go by number.
@@ -174,6 +184,35 @@ mod tests {
         let mut single = Loss { which: LossRule::bursts(0.2, 1.0, Stream::new(1, "loss")), ..loss };
         let lost: Vec<bool> = (0..1000).map(|n| single.drops(Time(n))).collect();
         assert!(lost.windows(2).all(|two| !(two[0] && two[1])), "no burst of 1 is longer");
+    }
+
+    /// netem's recursion (`get_crandom`), simulated with another generator and another inverse of the normal
+    /// distribution: deviation and correlation of 400 000 numbers.
+    #[test]
+    fn correlated_jitter_is_netems() {
+        const N: usize = 400_000;
+        for (correlation, deviation, next) in
+            [(0.25, 0.6485, 0.2730), (0.5, 0.4538, 0.5106), (0.9, 0.1683, 0.8998)]
+        {
+            let mut jitter = Jitter {
+                mean: 1.0,
+                deviation: 0.1,
+                correlated: Some((correlation, 0.5)),
+                from: Time::ZERO,
+                until: Time::NEVER,
+                last: None,
+                stream: Stream::new(1, "jitter"),
+            };
+            let z: Vec<f64> =
+                (0..N).map(|_| (jitter.delay(Time::ZERO, Time::ZERO).seconds() - 1.0) / 0.1).collect();
+            let mean = z.iter().sum::<f64>() / N as f64;
+            let moment = |lag: usize| {
+                z.iter().zip(&z[lag..]).map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>() / (N - lag) as f64
+            };
+            let found = moment(0).sqrt();
+            assert!((found / deviation - 1.0).abs() < 0.01, "{correlation}: {found}");
+            assert!((moment(1) / moment(0) - next).abs() < 0.01, "{correlation}: {}", moment(1) / moment(0));
+        }
     }
 
     /// Sent again until it arrives, in order; after `most` failures it is lost.

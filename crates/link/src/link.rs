@@ -123,6 +123,12 @@ impl Wire {
         Times { began, ended: end.ceil() }
     }
 
+    /// Puts a packet on the wire until `end`.
+    pub(crate) fn transmit_until(&mut self, end: Fine, began: Time) -> Times {
+        self.free_at = end;
+        Times { began, ended: end.ceil() }
+    }
+
     /// A packet is on the wire from `began` to `ended`.
     pub(crate) fn occupy(&mut self, began: Time, ended: Time) -> Times {
         self.free_at = Fine::at(ended);

@@ -1,7 +1,7 @@
 //! A queue discipline in service: it decides when the transmitter is free.
 //!
 //! Decisions are made late, in order, each with its own instant: [`Scheduled::catch_up`]. A packet in transmission when the rate changes
-//! finishes at the old rate.
+//! finishes at the old rate, unless the link says otherwise.
 
 use evenflow_base::{Fine, Heap, Packet, Time, Verdict};
 use evenflow_queue::held::{HashStats, NodeCounts};
@@ -27,6 +27,8 @@ pub struct Scheduled {
     stops: bool,
     /// The rate is zero now.
     stopped: bool,
+    /// A packet in transmission takes a new rate at once.
+    pub finishes_at_new_rate: bool,
     /// Time spent at each queue length.
     pub(crate) lengths: Option<Lengths>,
     /// Changes still to come, the next one last.
@@ -70,6 +72,7 @@ impl Scheduled {
             grants: grants.map(Box::new),
             stops,
             stopped: false,
+            finishes_at_new_rate: false,
             impairments,
             lengths,
             changes,
@@ -219,6 +222,10 @@ impl Scheduled {
             }
         }
         let times = match &mut self.grants {
+            None if self.finishes_at_new_rate => {
+                let end = self.end_of(item.packet.size, start, x.wire.byte_time);
+                x.wire.transmit_until(end, now)
+            }
             None => x.wire.transmit(item.packet.size, (start, now)),
             Some(grants) => x.wire.occupy(now, grants.send(item.packet.size, x.account.window)),
         };
@@ -227,6 +234,30 @@ impl Scheduled {
             x.around.lose(&mut item.packet);
         }
         x.around.deliver(&item.packet, times.ended + x.wire.delay);
+    }
+
+    /// When a transmission of `size` bytes ends that begins at `start`, where a byte takes `byte_time`, through all steps of
+    /// the rate.
+    #[inline(never)]
+    fn end_of(&self, size: u16, start: Fine, byte_time: Fine) -> Fine {
+        let steps = self.changes.iter().rev().filter_map(|change| match &change.1 {
+            Setting::LinkRate(rate) => Some((Fine::at(change.0), *rate)),
+            _ => None,
+        });
+        let (mut at, mut left, mut present) = (start, f64::from(size), Some(byte_time));
+        let mut end = Some(start + byte_time.times(u32::from(size)));
+        for (step, rate) in steps {
+            if end.is_some_and(|end| end <= step) {
+                break;
+            }
+            if let Some(byte_time) = present {
+                left -= (step.0 - at.0) as f64 / byte_time.0 as f64;
+            }
+            at = step;
+            present = (rate.0 > 0.0).then(|| rate.byte_time());
+            end = present.map(|byte_time| Fine(at.0 + (byte_time.0 as f64 * left) as u128));
+        }
+        end.unwrap_or(FOREVER)
     }
 
     /// When the next packet may leave, if grants or a rate of zero keep it back at `now`.
@@ -346,6 +377,9 @@ impl Scheduled {
         }
     }
 }
+
+/// Later than any run.
+const FOREVER: Fine = Fine((u64::MAX as u128) << 62);
 
 /// Whether a setting is a rate of zero.
 fn is_stop(setting: &Setting) -> bool {

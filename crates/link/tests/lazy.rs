@@ -118,6 +118,7 @@ fn impairments(of: u8) -> Impairments {
     let jitter = Jitter {
         mean: 0.003,
         deviation: 0.001,
+        correlated: None,
         from: Time::ZERO,
         until: Time::NEVER,
         last: Some(Time::ZERO),

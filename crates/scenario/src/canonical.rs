@@ -11,8 +11,8 @@ use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 
 use crate::model::{
-    Arrivals, Component, Direction, Every, Group, Hop, Jitter, Link, Loss, Lost, Per, Queue, RateSpec,
-    Record, Scenario, Serve, Service, Spec, Stage, Tcp, Traffic,
+    Arrivals, Component, Direction, Every, Group, Hop, InFlight, Jitter, Link, Loss, Lost, Per, Queue,
+    RateSpec, Record, Scenario, Serve, Service, Spec, Stage, Tcp, Traffic,
 };
 
 /// The canonical JSON of a scenario.
@@ -156,6 +156,9 @@ fn link(link: &Link) -> Json {
     if let Some(reverse) = &link.reverse {
         table.insert("reverse".into(), Json::Object(direction(reverse)));
     }
+    if link.in_flight != InFlight::OldRate {
+        table.insert("in_flight".into(), json!(link.in_flight.word()));
+    }
     if let Some(jitter) = &link.jitter {
         table.insert("jitter".into(), self::jitter(jitter));
     }
@@ -168,6 +171,9 @@ fn link(link: &Link) -> Json {
 fn jitter(jitter: &Jitter) -> Json {
     let (order, direction) = (jitter.order.word(), jitter.ways.word());
     let mut json = json!({ "normal": value(&jitter.deviation), "order": order, "direction": direction });
+    if jitter.correlation > 0.0 {
+        json["correlation"] = json!(jitter.correlation);
+    }
     if jitter.from > Duration::ZERO {
         json["from"] = seconds(jitter.from.seconds());
     }

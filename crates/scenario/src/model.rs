@@ -84,6 +84,8 @@ pub struct Link {
     pub jitter: Option<Jitter>,
     /// Its losses.
     pub loss: Option<Loss>,
+    /// The effect of a rate step on the packet in transmission.
+    pub in_flight: InFlight,
 }
 
 impl Link {
@@ -119,6 +121,18 @@ impl Directions {
 }
 
 words! {
+    /// The rate at which a packet in transmission finishes after a rate step.
+    #[derive(Default)]
+    pub enum InFlight {
+        /// That at its start.
+        #[default]
+        OldRate = "old-rate",
+        /// The rest of it at the new one.
+        NewRate = "new-rate",
+    }
+}
+
+words! {
     /// Whether packets with jitter keep their order.
     pub enum Order {
         /// They do.
@@ -143,6 +157,8 @@ words! {
 pub struct Jitter {
     /// Standard deviation, a [`Value::Seconds`] or random.
     pub deviation: Value,
+    /// Correlation of successive numbers, as in netem.
+    pub correlation: f64,
     /// Whether packets keep their order.
     pub order: Order,
     /// Since the start of the run.

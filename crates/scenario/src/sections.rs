@@ -5,7 +5,7 @@ use evenflow_base::schema::{Counter, Mechanism, Observable, Param, Range, Room, 
 
 use evenflow_traffic::Leaving;
 
-use crate::model::{Change, Directions, EventKind, Order, Preset, Service};
+use crate::model::{Change, Directions, EventKind, InFlight, Order, Preset, Service};
 use Shape::*;
 
 /// A table of the scenario file.
@@ -204,6 +204,9 @@ section! {
         jitter: Table(&JITTER, None), Absent("none");
         /// Losses on the link: a probability for each packet, or a table.
         loss: Loss, Absent("none");
+        /// Effect of a rate step on the packet in transmission. `old-rate`: it finishes at the rate of its start,
+        /// also in an outage. `new-rate`: the rest of it takes the new rate, as on a real link.
+        in_flight: Value(InFlight::TYPE), Default("old-rate");
         /// Service in grants instead of packet by packet, in the forward direction.
         serve: Table(&SERVE, None), Absent("packet by packet");
     observables: &[Observable {
@@ -244,6 +247,9 @@ section! {
          standard deviations and at zero, as in Linux's netem." =>
         /// Standard deviation of the delay; its mean is the link's delay.
         normal: Value(Type::Duration), Required, Range::NOT_NEGATIVE;
+        /// Correlation of each packet's random number with the one before, as in netem: u = (1 - c) random + c
+        /// previous u. It narrows the distribution: with 0.5 the deviation is 45 % of `normal`.
+        correlation: Value(Type::Number), Default("0"), Range::between(0.0, 1.0);
         /// Order of packets at the far end. `keep`: a packet waits for earlier ones, as in netem with a FIFO
         /// inside. Packets in quick succession then have a mean delay above the link's delay. `reorder`:
         /// packets may overtake, as in plain netem.

@@ -23,7 +23,7 @@ fn unknown_keys_name_the_nearest() {
     one(
         "links.bottleneck.bandwidth",
         json!("5 s"),
-        "links.bottleneck.bandwidth: unknown key \"bandwidth\"; valid names are delay, jitter, loss, per, queue, rate, \
+        "links.bottleneck.bandwidth: unknown key \"bandwidth\"; valid names are delay, in_flight, jitter, loss, per, queue, rate, \
          reverse, serve",
     );
     one(
@@ -898,12 +898,32 @@ fn jitter_has_a_deviation_an_order_and_a_direction() {
     one(
         key,
         json!({ "normal": "7 ms", "sd": 1 }),
-        "links.bottleneck.jitter.sd: unknown key \"sd\"; valid names are direction, from, normal, order, until",
+        "links.bottleneck.jitter.sd: unknown key \"sd\"; valid names are correlation, direction, from, normal, order, until",
+    );
+    one(
+        key,
+        json!({ "normal": "7 ms", "correlation": 1.5 }),
+        "links.bottleneck.jitter.correlation: must be at least 0, at most 1, not 1.5",
     );
     one(
         key,
         json!({ "normal": "7 ms", "from": "9 s", "until": "9 s" }),
         "links.bottleneck.jitter.until: must be later than from: 9 s is not after 9 s",
+    );
+}
+
+#[test]
+fn the_packet_in_transmission_needs_a_step() {
+    let key = "links.bottleneck.in_flight";
+    one(
+        key,
+        json!("new-rate"),
+        "links.bottleneck.in_flight: has no effect without rate.steps, which change the rate",
+    );
+    one(
+        "links.bottleneck",
+        json!({ "rate": { "steps": [["0 s", "1 Mbit/s"], ["1 s", "2 Mbit/s"]] }, "in_flight": "newrate" }),
+        "links.bottleneck.in_flight: \"newrate\" is not valid; did you mean \"new-rate\"?",
     );
 }
 
@@ -1394,7 +1414,7 @@ fn series_lead_somewhere() {
         ),
         (
             "links.access[0].queue.threshold",
-            "this droptail queue has no observable \"threshold\"; valid names are bytes, packets, wait",
+            "this droptail queue has no observable \"threshold\"; valid names are bytes, draw, packets, wait",
         ),
         ("links.access[11].queue.packets", "index 11 is out of range: there are 11, counted from 0 (copies)"),
         ("links.bottleneck[0].queue.packets", "\"bottleneck\" is shared and takes no index"),

@@ -21,8 +21,8 @@ use super::table::{self, Table, unknown_keys};
 use super::{as_table, by_name, fixed_number, list, mechanism_in, nothing, plain, single, text, typed};
 use crate::errors::{Errors, join, nearest, quoted, shown, suggestion};
 use crate::model::{
-    Change, Component, Direction, Directions, Hop, Jitter, Link, Loss, Lost, Order, Per, Preset, Queue,
-    RateSpec, SchedulerPer, Serve, Service, Spec, Stage,
+    Change, Component, Direction, Directions, Hop, InFlight, Jitter, Link, Loss, Lost, Order, Per, Preset,
+    Queue, RateSpec, SchedulerPer, Serve, Service, Spec, Stage,
 };
 use crate::sections::{
     JITTER, Key, LINK, LINK_RATE, LOSS, QUEUE, REVERSE, SERVE, STAGE, jitter, link, loss, queue, reverse,
@@ -57,6 +57,7 @@ pub(super) fn links(root: &Table, errors: &mut Errors) -> Vec<LinkDraft> {
         let jitter = jitter(table, &path, errors);
         let loss = loss(table, &path, errors);
         let serve = serve(table, rate.as_ref(), &path, errors);
+        let in_flight = in_flight(table, &path, errors);
         let back = reverse.as_ref().map(|way| way.as_ref().and_then(|way| way.queue.clone()));
         let table_back = table.get("reverse").map_or(Some(nothing()), Json::as_object);
         let marks = [marks(queue.as_ref(), Some(table)), marks(back.as_ref(), table_back)];
@@ -66,7 +67,15 @@ pub(super) fn links(root: &Table, errors: &mut Errors) -> Vec<LinkDraft> {
             let forward = Direction { rate: rate?, delay: delay?, queue: queue?, serve: serve? };
             try_rule(&forward, &path, errors)?;
             let (jitter, loss) = (jitter?, loss?);
-            Some(Link { name: name.into(), per: per?, forward, reverse: reverse?, jitter, loss })
+            Some(Link {
+                name: name.into(),
+                per: per?,
+                forward,
+                reverse: reverse?,
+                jitter,
+                loss,
+                in_flight: in_flight?,
+            })
         })();
         drafts.push(LinkDraft { name: name.into(), per, queues, marks, loss: read, link });
     }
@@ -192,6 +201,7 @@ fn jitter(link: &Table, path: &str, errors: &mut Errors) -> Option<Option<Jitter
     let before = errors.len();
     unknown_keys(table, JITTER.names(), &path, errors);
     let deviation = plain(table, &jitter::normal, &path, errors);
+    let correlation = fixed_number(table, &jitter::correlation, &path, errors);
     let order = typed::<Order>(table, &jitter::order, &path, errors);
     let (from, until) = span(table, &jitter::from, &jitter::until, &path, errors);
     let ways = typed::<Directions>(table, &jitter::direction, &path, errors);
@@ -202,7 +212,24 @@ fn jitter(link: &Table, path: &str, errors: &mut Errors) -> Option<Option<Jitter
     if deviation.number() == Some(0.0) {
         return Some(None); // the same as no jitter at all
     }
-    Some(Some(Jitter { deviation, order: order?, from: from?, until, ways: ways? }))
+    Some(Some(Jitter {
+        deviation,
+        correlation: correlation?,
+        order: order?,
+        from: from?,
+        until,
+        ways: ways?,
+    }))
+}
+
+/// `in_flight`.
+fn in_flight(link: &Table, path: &str, errors: &mut Errors) -> Option<InFlight> {
+    let steps = |table: &Table| table.get("rate").is_some_and(|rate| rate.get("steps").is_some());
+    let back = link.get("reverse").and_then(Json::as_object);
+    if link.contains_key("in_flight") && !steps(link) && !back.is_some_and(steps) {
+        errors.push(join(path, "in_flight"), "has no effect without rate.steps, which change the rate");
+    }
+    typed::<InFlight>(link, &link::in_flight, path, errors)
 }
 
 /// From when on an impairment applies, and until when if not to the end.

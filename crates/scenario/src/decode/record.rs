@@ -186,7 +186,10 @@ fn series(json: &Json, network: &Network, path: &str, errors: &mut Errors) -> Op
     if let (Some(Every::Departure), Some(target)) = (every, target)
         && !network.decides_at_departure(&target)
     {
-        errors.push(every_path, "\"departure\" is for queues that drop or mark leaving packets: codel and dualpi2");
+        errors.push(
+            every_path,
+            "\"departure\" is for queues that drop or mark leaving packets: codel and dualpi2",
+        );
         return None;
     }
     if probed && matches!(every, Some(Every::Interval(_))) {
@@ -697,7 +700,9 @@ impl Network<'_> {
                     other => return Err(no_histogram(other, &["completion", "first_byte"])),
                 };
                 if draft.opens().is_none() && draft.traffic.is_some() {
-                    return Err(Some("this group opens no flows during the run, so it has no transfers".into()));
+                    return Err(Some(
+                        "this group opens no flows during the run, so it has no transfers".into(),
+                    ));
                 }
                 Ok(found)
             }

@@ -13,7 +13,7 @@ use evenflow_queue::held::{DRAW, Owner, Served};
 use evenflow_queue::htb;
 use evenflow_queue::{Admission, Gate, Limit, LinkFacts, Qdisc, Scheduler, Setting, implied_limit};
 use evenflow_scenario::model::{
-    Change, Component, Direction, EventKind, Every, Histogram, Jitter as JitterSpec, Lost, Order,
+    Change, Component, Direction, EventKind, Every, Histogram, InFlight, Jitter as JitterSpec, Lost, Order,
     Queue as QueueSpec, RateSpec, SchedulerPer, Serve, Spec, Target,
 };
 
@@ -192,6 +192,8 @@ impl Builder<'_, '_> {
                 until: loss.until.map_or(Time::NEVER, |until| Time(until.0)),
             });
         let jitter = self.jitter(link, way).map(|jitter| Jitter {
+            correlated: (jitter.correlation > 0.0)
+                .then(|| (jitter.correlation, own("jitter.correlation").open01())),
             mean: link_facts.delay.seconds(),
             deviation: draw(&jitter.deviation, || own("jitter.normal"), copy.index).number().unwrap_or(0.0),
             from: Time(jitter.from.0),
@@ -278,7 +280,9 @@ impl Builder<'_, '_> {
         }
         let stops = matches!(&direction.rate, Some(RateSpec::Steps(steps)) if steps.iter().any(|step| step.1.0 == 0.0));
         let qdisc = if stops || grants.is_some() { qdisc.holding_all() } else { qdisc };
-        Queue::Scheduled(Box::new(Scheduled::new(qdisc, impairments, lengths, changes, grants)))
+        let mut scheduled = Scheduled::new(qdisc, impairments, lengths, changes, grants);
+        scheduled.finishes_at_new_rate = self.scenario.links[link].in_flight == InFlight::NewRate;
+        Queue::Scheduled(Box::new(scheduled))
     }
 
     /// How a link's delay varies in one of its directions.

@@ -83,6 +83,66 @@ fn a_rate_of_zero_is_an_outage() {
     }
 }
 
+/// A packet of 1000 B begins at 2 s; its end follows from the rates by division.
+#[test]
+fn a_packet_in_transmission_takes_the_new_rate() {
+    let delay = |steps: &str, more: &str| {
+        let text = format!(
+            r#"
+duration = "3.99 s"
+links.line = {{ rate = {{ steps = [["0 s", "8 kbit/s"], {steps}] }}{more} }}
+groups.all = {{ users = 1, path = ["line"], traffic = {{ kind = "cbr", rate = "4 kbit/s", packet = "1000 B" }} }}
+"#
+        );
+        run(&text, 1).number("groups.all.delay_s_max")
+    };
+    let new = r#", in_flight = "new-rate""#;
+    for (steps, rest) in [
+        (r#"["2.5 s", "16 kbit/s"]"#, 0.75),
+        (r#"["2.5 s", "0 bit/s"], ["3.5 s", "16 kbit/s"]"#, 1.75),
+        (r#"["2.25 s", "4 kbit/s"], ["2.5 s", "32 kbit/s"]"#, 0.65625),
+        (r#"["1 s", "16 kbit/s"], ["2.5 s", "1 bit/s"]"#, 0.5),
+    ] {
+        close(delay(steps, new), rest, 1e-8);
+        let old = if steps.starts_with("[\"1 s") { 0.5 } else { 1.0 };
+        close(delay(steps, ""), old, 1e-8);
+        close(delay(steps, r#", in_flight = "old-rate""#), old, 1e-8);
+    }
+}
+
+/// Under overload, delivered bytes are the integral of the rate, whatever the steps: an independent sum. By default the
+/// link is off by much more than a packet.
+#[test]
+fn delivered_bytes_are_the_integral_of_the_rate() {
+    // Rates from 0 to 9 Mbit/s in steps of irregular length, by a recursion of whole numbers.
+    let (mut steps, mut integral, mut at, mut x) = (Vec::new(), 0.0, 0u64, 1u64);
+    while at < 5_000_000 {
+        x = x * 1_103_515_245 % 2_147_483_648 + 12_345;
+        let (rate, length) = ((x >> 8) % 10, 300 + (x >> 12) % 2_000);
+        steps.push(format!("[\"{at} us\", \"{} Mbit/s\"]", if at == 0 { 1 } else { rate }));
+        let rate = if at == 0 { 1 } else { rate };
+        let inside = (at + length).min(5_000_000).saturating_sub(at.max(1_000_000));
+        integral += rate as f64 * inside as f64 / 8.0;
+        at += length;
+    }
+    let delivered = |more: &str| {
+        let text = format!(
+            r#"
+duration = "5 s"
+warmup = "1 s"
+links.line = {{ rate = {{ steps = [{}] }}, queue = {{ limit = "50 packets" }}{more} }}
+groups.all = {{ users = 10, path = ["line"], traffic = {{ kind = "cbr", rate = "1 Mbit/s", packet = "1000 B" }} }}
+"#,
+            steps.join(", ")
+        );
+        run(&text, 1).number("links.line.delivered_packets") * 1000.0
+    };
+    let new = delivered(r#", in_flight = "new-rate""#);
+    assert!((new - integral).abs() <= 1000.0, "{new} {integral}");
+    let old = delivered("");
+    assert!((old - integral).abs() > 20_000.0, "{old} {integral}");
+}
+
 /// The series `rate` follows steps; of opportunities it has their bytes in each interval, also where nothing is sent.
 #[test]
 fn the_rate_of_a_link_can_be_recorded() {
