@@ -137,7 +137,7 @@ def python_type(table: str, param: dict[str, str]) -> str:
         return "str | Table | Mapping[str, Any]"
     if words.endswith(" table") or words == "table":
         return "Table | Mapping[str, Any]"
-    if words in ("text", 'duration or "packet"') or words.startswith('"user"') or words.endswith(" name"):
+    if words in ("text", 'duration, "packet" or "departure"') or words.startswith('"user"') or words.endswith(" name"):
         return "str"
     raise SystemExit(f"{table}.{param['name']}: no Python type for “{words}”; teach tools/generate.py")
 

@@ -2844,6 +2844,9 @@ class Link(Table):
         jitter: Random extra delay of each packet. (jitter table; default: absent: none)
         loss: Losses on the link: a probability for each packet, or a table. (number, or loss table; default: absent:
             none)
+        in_flight: Effect of a rate step on the packet in transmission. `old-rate`: it finishes at the rate of its
+            start, also in an outage. `new-rate`: the rest of it takes the new rate, as on a real link. (one of old-
+            rate, new-rate; default: old-rate)
         serve: Service in grants instead of packet by packet, in the forward direction. (serve table; default: absent:
             packet by packet)
     """
@@ -2855,6 +2858,7 @@ class Link(Table):
     reverse: Table | Mapping[str, Any] | None = None
     jitter: Table | Mapping[str, Any] | None = None
     loss: Number | Table | Mapping[str, Any] | None = None
+    in_flight: Literal["old-rate", "new-rate"] | None = None
     serve: Table | Mapping[str, Any] | None = None
 
 
@@ -2870,6 +2874,9 @@ class Jitter(Table):
     Attributes:
         normal: Standard deviation of the delay; its mean is the link's delay. (duration; default: required; at least
             0)
+        correlation: Correlation of each packet's random number with the one before, as in netem: u = (1 - c) random +
+            c previous u. It narrows the distribution: with 0.5 the deviation is 45 % of `normal`. (number; default:
+            0; at least 0, at most 1)
         order: Order of packets at the far end. `keep`: a packet waits for earlier ones, as in netem with a FIFO
             inside. Packets in quick succession then have a mean delay above the link's delay. `reorder`: packets may
             overtake, as in plain netem. (one of keep, reorder; default: keep)
@@ -2881,6 +2888,7 @@ class Jitter(Table):
     """
 
     normal: Quantity
+    correlation: Number | None = None
     order: Literal["keep", "reorder"] | None = None
     from_: Quantity | None = None
     until: Quantity | None = None
@@ -2990,8 +2998,10 @@ class Recording(Table):
         series: Time series. (list of series tables; default: absent: none)
         histograms: "links.L.queue.packets": share of time at each queue length. "links.L.queue.at_drop": drops by
             queue length. "links.L.queue.delay", "links.L.classes.CLASS.queue.delay": packets by queueing delay.
-            "groups.G.delay", "groups.G.users.delay": data packets by one-way delay. "groups.G.rtt": samples of the
-            round-trip time. (list of names; default: absent: none)
+            "groups.G.delay", "groups.G.users.delay", "groups.G.classes.CLASS.delay": data packets by one-way delay.
+            "groups.G.rtt": samples of the round-trip time. "groups.G.transfers.completion",
+            "groups.G.transfers.first_byte": transfers by time to the last or first byte. (list of names; default:
+            absent: none)
         events: Kinds of events to list one by one. (list out of drop, mark, arrival, open, close; default: absent:
             none)
         trace: Flows to trace packet by packet with header fields, at every component. Write "groups.G",
@@ -3016,8 +3026,8 @@ class Series(Table):
     Attributes:
         of: The quantity to record, as in "links.L.queue.packets", "stages.S[0].activity",
             "groups.G.users[*].flows[*].window". (text; default: required)
-        every: Sampling interval, or "packet" for each packet (queues and stages only). (duration or "packet";
-            default: required)
+        every: Sampling interval, or "packet" for each packet (queues and stages only). "departure": each drop or mark
+            of a packet that leaves the queue (codel, dualpi2). (duration, "packet" or "departure"; default: required)
     """
 
     of: str
