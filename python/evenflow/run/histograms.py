@@ -163,7 +163,7 @@ def is_one(name: str) -> bool:
     return _ALL.fullmatch(name) is not None
 
 
-def counted(name: str) -> str:
+def sampled(name: str) -> str:
     """The sample of a distribution, in words."""
     return "transfers" if ".transfers." in name else "round trips" if name.endswith(".rtt") else "packets"
 

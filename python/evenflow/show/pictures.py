@@ -1055,7 +1055,7 @@ def _distributions(
 def _over_what(name: str, found: Sequence[_Spread], choice: Choice) -> str:
     """The sample of a distribution, the end of its axis title."""
     if any(it.binned for it in found):
-        return histograms.counted(name)
+        return histograms.sampled(name)
     if choice.series:
         return "time"
     what = name.rpartition(".")[2].partition("_")[0]
@@ -1067,7 +1067,7 @@ def _over_what(name: str, found: Sequence[_Spread], choice: Choice) -> str:
 def _box_over(name: str, choice: Choice) -> str:
     """The sample of a box: packets, round trips, users, flows or runs."""
     if histograms.is_one(name):
-        return histograms.counted(name)
+        return histograms.sampled(name)
     what = name.rpartition(".")[2].partition("_")[0]
     return what if what in ("users", "flows") and choice.over is None else "runs"
 
