@@ -282,8 +282,8 @@ def metric(name: str) -> Named:
         owner = f"{owner} {', '.join(indices)}"
     of, _, percent = name.rpartition("_p")
     if percent.isdigit() and rest[-1].startswith("users_") and rest[-1] not in _units():
-        base = metric(of)
-        return replace(base, quantity=replace(base.quantity, words=f"{base.quantity.words}, p{percent} over users"))
+        each = metric(of)
+        return replace(each, quantity=replace(each.quantity, words=f"{each.quantity.words}, p{percent} over users"))
     words = _DISTRIBUTIONS.get(rest[-2] if len(rest) > 1 else "", {}).get(rest[-1])
     if words and room in ("groups", "links"):
         return Named(Quantity(words, "s", "s"), owner, room)
