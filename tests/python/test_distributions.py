@@ -391,7 +391,9 @@ def test_files_in_one_figure(cli: Cli, work: Path) -> None:
 
 
 def test_transfers_have_a_distribution() -> None:
-    scenario = ef.load(ef_example("call"))
+    web = {"kind": "web", "page_size": "60 kB", "objects": 3, "think": "300 ms"}
+    scenario = ef.load(ef_example("call")).set("groups.web", {"users": 2, "path": ["line"], "traffic": web})
+    scenario = scenario.with_settings({"duration": "20 s", "warmup": "1 s"})
     name = "groups.web.transfers.completion"
     assert name in histograms.names(scenario)
     assert "groups.download.transfers.completion" not in histograms.names(scenario)

@@ -248,19 +248,27 @@ record.series = [{}]
 fn the_number_of_a_decision_is_recorded() {
     let red =
         r#"kind = "red", limit = "100 packets", min_threshold = "5 packets", max_threshold = "40 packets""#;
-    let interval = format!(r#"{red}, draw = "interval""#);
+    let interval = format!(r#"{red}, spread = "floyd", draw = "interval""#);
     for (queue, probability, tcp) in [
-        (r#"kind = "constant-probability", limit = "500 packets", probability = 0.01"#, "bytes", ""),
+        (
+            r#"kind = "constant-probability", limit = "500 packets", probability = 0.01"#,
+            "bytes",
+            r#"ecn = "classic""#,
+        ),
         (r#"kind = "rem", limit = "500 packets", base = 1.01"#, "probability", r#"ecn = "classic""#),
         (r#"kind = "pie", limit = "500 packets""#, "probability", ""),
         (red, "spread_probability", ""),
     ] {
         let (r, columns) = watched(queue, tcp, "packet", &["draw", probability]);
         let constant = probability == "bytes"; // it has no observable for its parameter
-        let picked: Vec<f64> = ["drop", "mark"]
-            .into_iter()
-            .flat_map(|kind| r.column(&format!("events.{kind}.reason")).0.to_vec())
-            .collect();
+        let limit =
+            r.value("event_reasons").as_array().expect("a list").iter().position(|name| name == "limit");
+        let mut picked = Vec::new();
+        for kind in ["drop", "mark"] {
+            let (times, reasons) = r.column(&format!("events.{kind}.reason"));
+            let early = times.iter().zip(reasons).filter(|(_, reason)| Some(**reason as usize) != limit);
+            picked.extend(early.map(|(time, _)| *time));
+        }
         let [(times, draws), (_, probabilities)] = &columns[..] else { panic!("two series") };
         let mut seen = 0;
         for (i, time) in times.iter().enumerate().filter(|(i, _)| !draws[*i].is_nan()) {

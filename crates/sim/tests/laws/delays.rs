@@ -405,7 +405,8 @@ fn histograms_change_nothing_and_count_all() {
 #[test]
 fn times_of_transfers_have_a_histogram() {
     let (_, stage, queue) = CASES[0];
-    let r = Run::of(by(&mixture(stage, queue, ALL), Options::default()));
+    let longer = mixture(stage, queue, ALL).replace("duration = \"8 s\"", "duration = \"40 s\"");
+    let r = Run::of(by(&longer, Options::default()));
     let transfers = |what: &str| r.number(&format!("groups.pages.transfers.{what}"));
     for name in ["completion", "first_byte"] {
         let found = counts(&r, &format!("groups.pages.transfers.{name}"));
