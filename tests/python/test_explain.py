@@ -64,12 +64,21 @@ def test_red_shows_its_average_and_probability() -> None:
     assert it.after["probability"] == pytest.approx(0.1 * (it.after["average"] - 5) / 15, rel=1e-9)
     assert it.after["count"] == 0 < it.before["count"]
     assert it.parameters["max_threshold"] == "20 packets"
+    assert 0 < it.after["draw"] <= it.after["spread_probability"]
+    assert it.law.endswith("; draw <= spread_probability")
+    assert f"{it.after['draw']:.4g} <= {it.after['spread_probability']:.4g}" in it.filled
 
 
 def test_codel_shows_the_wait_of_the_packet_and_its_count() -> None:
     it = of_reason(scenario({"kind": "codel", "limit": "200 packets"}), "drop", "codel")
+    assert it.event.packet is not None
     assert it.after["dropping"] == 1
+    # The count and the sojourn time are those of the dropped packet itself.
+    trace = it.record.trace()
+    arrived = trace.filter(trace["action"] == "arrive", trace["seq"] == it.event.packet["seq"])["time_s"]
+    assert min(abs(arrived - (it.event.time_s - it.after["sojourn"]))) < 1e-9
     assert it.after["count"] >= 1
+    assert it.after["drop_next"] >= it.before["drop_next"]
     waited = of_reason(scenario({"kind": "fq-codel", "limit": "200 packets"}), "drop", "codel")
     assert 0.005 <= waited.after["sojourn"] < 1
 
@@ -108,6 +117,27 @@ def test_each_rule(queue: dict[str, Any], kind: str, reason: str, law: Any) -> N
     assert it.after["packets"] >= 0
     if law is not None:
         assert law(it.after) == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("form", ["rfc9332", "linux"])
+def test_dualpi2_shows_the_number_of_its_decision(form: str) -> None:
+    queue = {"kind": "dualpi2", "limit": "500 packets", "form": form}
+    it = of_reason(scenario(queue, ecn="accurate", congestion_control="prague"), "mark", "coupled")
+    if form == "linux":
+        assert it.after["draw"] < it.after["coupled_probability"]
+        assert it.law.endswith("; draw < coupled_probability")
+    else:
+        assert it.after["draw"] > 1
+        assert it.law.endswith("; draw > 1")
+    assert it.after["sojourn"] > 0
+
+
+def test_constant_probability_shows_its_number() -> None:
+    queue = {"kind": "constant-probability", "limit": "100 packets", "probability": 0.01}
+    it = of_reason(scenario(queue, ecn="classic"), "mark", "constant")
+    assert it.law == "probability; draw <= probability"
+    assert it.filled == f"0.01; {it.after['draw']:.4g} <= 0.01"
+    assert it.after["draw"] <= 0.01
 
 
 def test_stages_show_their_tokens() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -102,14 +102,14 @@ def _told(record: Record, plain: Scenario, flows: Sequence[str]) -> list[Told]:
         if it.packet is not None and it.place.startswith("links.") and it.kind in ("drop", "mark")
     ]
     found.sort(key=lambda pair: (pair[0].time_s, pair[0].flow))
-    observed = dict.fromkeys((name, _link(it)) for it, one in found for name in one._mechanism(it)[2])
+    observed = {(name, _link(it)): at for it, one in found for name, at in one._mechanism(it)[2].items()}
     values = sum(_decisions(record, link) for _, link in observed) * end / duration
     end *= min(1.0, MOST_VALUES / max(1.0, values))
     found = [(it, one) for it, one in found if one._end(it) <= end]
     found = found[:: max(1, -(-len(found) // MOST_TEXTS))]
     if not found:
         return []
-    series = [{"of": name, "every": "packet"} for name, _ in observed]
+    series = [{"of": name, "every": every} for (name, _), every in observed.items()]
     valued = watched_for(until(plain, end), series).run(seed)
     for one in (traced, valued):
         if one.json["window_s"] == record.json["window_s"]:
@@ -154,10 +154,10 @@ class _Shared(_Flow):
         self.valued = valued
         return self
 
-    def _run(self, scenario: Scenario, series: Sequence[str]) -> Record:
+    def _run(self, scenario: Scenario, series: Mapping[str, str]) -> Record:
         return self.traced
 
-    def _again(self, event: Event, every: Sequence[str]) -> Record:
+    def _again(self, event: Event, every: Mapping[str, str]) -> Record:
         return cast("Record", _Until([self.traced, self.valued], self._end(event)))
 
     def _rows(self, record: Record) -> list[dict[str, Any]]:

@@ -55,6 +55,8 @@ DOCUMENTS = {"timeout": "RFC 6298 section 5", "idle": "RFC 5681 section 4.1"}
 """Documents of reductions that are not the congestion control's."""
 ANSWER_S = 3.5
 """Seconds after the event in which the sender's answer is looked for; at least four round trips."""
+DEPARTURES = ("codel", "dualpi2")
+"""Queues that drop or mark leaving packets."""
 IDLE_S = 0.2
 """Shortest pause that can be longer than a retransmission timeout."""
 KINDS = ("drop", "mark", *ANSWERS)
@@ -93,8 +95,8 @@ class Explanation:
         rule: what the rule does, in one sentence.
         law: its condition or equation; `filled`: with the recorded values and the parameters.
         source: document and section.
-        before, after: observables at the last decision before, and at this one; where packets are dropped at departure,
-            at the arrivals before and after.
+        before, after: observables at the last decision before, and at this one. CoDel and DualPI2 decide at departure:
+            at the drop or mark before, and at this one.
         parameters: of the mechanism, in the units of the scenario.
         answer: instants and sentences: what the sender did next.
         rtt_s: smoothed round-trip time at the event.
@@ -225,7 +227,7 @@ class _Flow:
         self.scenario, self.seed, self.path, self.user = scenario, seed, path, parts[1]
         self.step = max(LEAST_STEP_S, scenario.core.duration_s / SAMPLES)
         try:
-            self.record = self._run(scenario, [])
+            self.record = self._run(scenario, {})
         except ScenarioError as error:
             said = [text for at, text in error.errors if at.startswith("record.trace")]
             if not said:
@@ -240,9 +242,9 @@ class _Flow:
         self.rows = self._rows(self.record)
         self.events = self._events()
 
-    def _run(self, scenario: Scenario, series: Sequence[str]) -> Record:
+    def _run(self, scenario: Scenario, series: Mapping[str, str]) -> Record:
         sender = [{"of": f"{self.path}.{name}", "every": f"{self.step:.9g} s"} for name in SENDER]
-        wanted = [*sender, *({"of": of, "every": "packet"} for of in series)]
+        wanted = [*sender, *({"of": of, "every": every} for of, every in series.items())]
         bare = scenario.set("record", {"trace": [self.user], "events": ["open"]})
         return watched_for(bare, wanted).run(self.seed)
 
@@ -344,7 +346,7 @@ class _Flow:
             return self._stall(event)
         kind, table, every = self._mechanism(event)
         record = self._again(event, every)
-        before, after = self._values(record, every, event.time_s)
+        before, after = self._values(record, every, event)
         if event.packet is None:
             pairs = {name: self._around(record, name, event.time_s) for name in SENDER}
             before = {name: pair[0] for name, pair in pairs.items() if pair is not None}
@@ -354,10 +356,9 @@ class _Flow:
         known = {**{name: _number(value) for name, value in parameters.items()}, **after}
         if event.packet is not None:
             known["size"] = float(event.packet["size"])
-            came = (row for row in _until(self.rows, event.time_s) if row["action"] == "arrive")
-            arrived = None if event.reason == "loss" else next((row for row in came if _same(row, event.packet)), None)
-            if arrived is not None and event.time_s > arrived["time_s"]:
-                waited = event.time_s - arrived["time_s"]
+            law = _compared(event.reason, str(table.get("form", "")), law, after)
+            waited = self._waited(event)
+            if event.reason != "loss" and waited > 0.0:
                 after.setdefault("sojourn", waited)
                 known.setdefault("sojourn", waited)
         filled = _filled(law, known)
@@ -366,14 +367,14 @@ class _Flow:
             event, rule, law, filled, source, before, after, parameters, answer, self._srtt(event.time_s), record
         )
 
-    def _again(self, event: Event, every: Sequence[str]) -> Record:
+    def _again(self, event: Event, every: Mapping[str, str]) -> Record:
         """The run until the sender has answered, with these observables at each decision."""
         record = self._run(self._shorter(event), every)
         self._require_same(record, event)
         return record
 
-    def _mechanism(self, event: Event) -> tuple[str, Mapping[str, Any], list[str]]:
-        """The kind at the event's component, its table, and the paths of its observables."""
+    def _mechanism(self, event: Event) -> tuple[str, Mapping[str, Any], dict[str, str]]:
+        """The kind at the event's component, its table, and its observables: path and `every` of each series."""
         from ..run.mechanism import schema
 
         tree = json.loads(self.scenario.core.canonical)
@@ -382,7 +383,7 @@ class _Flow:
             traffic = tree["groups"][group]["traffic"]
             controls = [(one.get("tcp") or {}).get("congestion_control") for one in traffic]
             kinds = [one["kind"] if isinstance(one, dict) else one for one in controls if one]
-            return str(next(iter(kinds), "")), {}, []
+            return str(next(iter(kinds), "")), {}, {}
         room, name = paths.parse(event.place.rpartition("[")[0])[:2]
         table = tree[room][name]
         held = {**table.get("queue", {}), **{key: table[key] for key in ("per",) if key in table}}
@@ -391,9 +392,11 @@ class _Flow:
         found = [m for m in schema()["mechanisms"] if m["kind"] == kind and m["room"] in ("queue", "stage")]
         names = [one["name"] for m in found for one in m["observables"]]
         place = event.place if "per" in held else event.place.rpartition("[")[0]
-        if room == "links":
-            place, names = f"{place}.queue", ["packets", "bytes", *names]
-        return kind, held, [f"{place}.{name}" for name in names]
+        if room != "links":
+            return kind, held, dict.fromkeys((f"{place}.{name}" for name in names), "packet")
+        every = "departure" if kind in DEPARTURES and not held.get("drop_early") else "packet"
+        found_at = {"packets": "packet", "bytes": "packet", **dict.fromkeys([*names, "draw"] if found else [], every)}
+        return kind, held, {f"{place}.queue.{name}": at for name, at in found_at.items()}
 
     def _end(self, event: Event) -> float:
         """When the sender has answered."""
@@ -418,15 +421,52 @@ class _Flow:
                 f"The repeated run differs from the first before {event.time_s:.6f} s. Please report it."
             )
 
-    def _values(self, record: Record, names: Sequence[str], time: float) -> tuple[dict[str, float], dict[str, float]]:
-        """The observables at the last recorded decision before `time`, and at it, or at the next one."""
+    def _waited(self, event: Event) -> float:
+        """How long the packet of an event was in the queue."""
+        assert event.packet is not None
+        came = (row for row in _until(self.rows, event.time_s) if row["action"] == "arrive")
+        return float(event.time_s - next((row["time_s"] for row in came if _same(row, event.packet)), event.time_s))
+
+    def _note(self, record: Record, every: Mapping[str, str], event: Event) -> int:
+        """The number of the event among drops and marks at departure; several may be at one instant."""
+        import numpy as np
+
+        name = next(name for name, at in every.items() if at == "departure" and name.endswith(".sojourn"))
+        times, sojourns = record.arrays(name)
+        off = np.abs(times - event.time_s) + np.abs(sojourns - self._waited(event))
+        return int(np.argmin(off)) if len(off) and off.min() < 1e-6 else -1
+
+    def _decision(self, record: Record, every: Mapping[str, str], event: Event) -> int:
+        """The number of the event among decisions at arrival: of several at one instant that with the least draw."""
+        import numpy as np
+
+        name = next((name for name, at in every.items() if at == "packet" and name.endswith(".draw")), "")
+        if name not in record.series_names or "picked" not in _laws().get(event.reason, {}):
+            return -1
+        times, draws = record.arrays(name)
+        first, last = (int(np.searchsorted(times, event.time_s, side)) for side in ("left", "right"))
+        known = np.isfinite(draws[first:last])
+        return first + int(np.argmin(np.where(known, draws[first:last], np.inf))) if known.any() else -1
+
+    def _values(
+        self, record: Record, every: Mapping[str, str], event: Event
+    ) -> tuple[dict[str, float], dict[str, float]]:
+        """The observables at the last recorded decision before the event, and at it, or at the next one."""
         import numpy as np
 
         before: dict[str, float] = {}
         after: dict[str, float] = {}
-        for name in (name for name in names if name in record.series_names):
+        note = self._note(record, every, event) if "departure" in every.values() else -1
+        decision = self._decision(record, every, event)
+        for name in (name for name in every if name in record.series_names):
             times, values = record.arrays(name)
-            first, last = np.searchsorted(times, time, "left"), np.searchsorted(times, time, "right")
+            first, last = (np.searchsorted(times, event.time_s, side) for side in ("left", "right"))
+            if every[name] == "departure":
+                if not 0 <= note < len(times):
+                    continue  # dropped at its arrival, or nothing is compared
+                first, last = note, note + 1
+            elif decision >= 0:
+                first, last = decision, decision + 1
             short = name.rpartition(".")[2]
             if first > 0 and np.isfinite(values[first - 1]):
                 before[short] = float(values[first - 1])
@@ -598,6 +638,12 @@ def _rule(kind: str, event: Event) -> tuple[str, str, str]:
     if law.get("drawn"):
         doc = f"{doc.rstrip('.')}, with {law['drawn']}."
     return doc, law.get("law", ""), law.get("source") or next((m["source"] for m in found), "")
+
+
+def _compared(reason: str, form: str, law: str, values: Mapping[str, float]) -> str:
+    """The equation with the comparison of the recorded number, if there is one."""
+    found = _laws().get(reason, {}).get("summed" if form.startswith("rfc") else "picked")
+    return f"{law}; {found}" if found and law and "draw" in values else law
 
 
 def _parameters(table: Mapping[str, Any]) -> dict[str, Any]:
