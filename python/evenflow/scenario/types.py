@@ -23,6 +23,7 @@ __all__ = [
     "Bola",
     "Bulk",
     "Cbr",
+    "Cobalt",
     "Codel",
     "Compound",
     "CongestionController",
@@ -44,6 +45,7 @@ __all__ = [
     "FairActivityMeter",
     "Fifo",
     "FqCodel",
+    "FqPie",
     "Group",
     "Has",
     "Htb",
@@ -112,8 +114,8 @@ class ActivityAqm(Table):
         rate_estimate: Rate that turns a backlog into a delay: the link's rate, or the departure rate measured while
             the link is busy with 0.1 s of memory. For the delay form only. (one of link, departures; default: link)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
-            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000 with
-            dualpi2, 127 with sfq; more than 0)
+            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
+            cobalt, 10000 with dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -127,6 +129,47 @@ class ActivityAqm(Table):
     memory: Quantity | None = None
     average_over: Literal["accepted", "received"] | None = None
     rate_estimate: Literal["link", "departures"] | None = None
+    limit: Quantity | None = None
+    scheduler: Table | Mapping[str, Any] | None = None
+    change: Literal["keep", "replace"] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cobalt(Table):
+    """CoDel and BLUE alternate (COBALT).
+
+    CoDel marks or drops at the head of the queue. After congestion its rate of signals falls step by step. BLUE adds
+    random drops: its probability rises when the buffer overflows and falls when the queue is empty. Both together
+    also control unresponsive traffic. The last packet is never dropped. COBALT is rule and scheduler in one.
+
+    Source: Linux, sch_cake; Palmei et al. 2019.
+
+    Attributes:
+        target: Acceptable queueing delay. (duration; default: 5 ms; more than 0)
+        interval: Time above the target before the first signal; also the first interval between signals. (duration;
+            default: 100 ms; at least 0.000001)
+        ecn: Mark ECN-capable packets instead of dropping them. (flag; default: true)
+        increase: Increase of BLUE's probability at an overflow. (number; default: 0.00390625; at least 0, at most 1)
+        decrease: Decrease of BLUE's probability when the queue runs empty. (number; default: 0.000244140625; at least
+            0, at most 1)
+        max_packet: No signal while the queueing delay is at most that of four such packets at the link's rate.
+            (bytes; default: 1514 B; at least 1, at most 65535)
+        limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
+            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
+            cobalt, 10000 with dualpi2, 127 with sfq; more than 0)
+        scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
+        change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
+            packets and create a new one. (one of keep, replace; default: keep)
+    """
+
+    KIND: ClassVar[str | None] = "cobalt"
+
+    target: Quantity | None = None
+    interval: Quantity | None = None
+    ecn: bool | None = None
+    increase: Number | None = None
+    decrease: Number | None = None
+    max_packet: Quantity | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
     change: Literal["keep", "replace"] | None = None
@@ -151,9 +194,11 @@ class Codel(Table):
         ecn: Mark ECN-capable packets instead of dropping them. (flag; default: true)
         ce_threshold: Mark every ECN-capable packet with a longer queueing delay, also with `ecn = false`. (duration;
             default: absent: off; at least 0)
+        ce_threshold_selector: Which packets `ce_threshold` marks. (one of ecn-capable, ect1; default: absent: ecn-
+            capable)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
-            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000 with
-            dualpi2, 127 with sfq; more than 0)
+            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
+            cobalt, 10000 with dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -166,6 +211,7 @@ class Codel(Table):
     max_packet: Quantity | None = None
     ecn: bool | None = None
     ce_threshold: Quantity | None = None
+    ce_threshold_selector: Literal["ecn-capable", "ect1"] | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
     change: Literal["keep", "replace"] | None = None
@@ -190,8 +236,8 @@ class ConstantProbability(Table):
             use it only where credits are rate-limited (draft-briscoe-conex-re-ecn-tcp-04 section 5.3). (one of drop,
             mark, mark-everything, mark-re-ecn; default: mark-everything)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
-            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000 with
-            dualpi2, 127 with sfq; more than 0)
+            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
+            cobalt, 10000 with dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -226,8 +272,8 @@ class Csfq(Table):
         q_min: Queue length below which no packet is dropped at random. (packets; default: 0 packets; at least 0)
         form: Form of the algorithm: the authors' ns-2 program, or the paper. (one of ns2, paper; default: ns2)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
-            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000 with
-            dualpi2, 127 with sfq; more than 0)
+            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
+            cobalt, 10000 with dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -259,8 +305,8 @@ class DropPreference(Table):
         step: Queue length per preference: packets of preference k (1 to 4) are dropped once the queue reaches k times
             this. (packets; default: 10 packets; more than 0)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
-            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000 with
-            dualpi2, 127 with sfq; more than 0)
+            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
+            cobalt, 10000 with dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -284,8 +330,8 @@ class Droptail(Table):
 
     Attributes:
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
-            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000 with
-            dualpi2, 127 with sfq; more than 0)
+            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
+            cobalt, 10000 with dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -337,8 +383,8 @@ class Dualpi2(Table):
             linux; more than 0)
         max_packet: The largest packet. (bytes; default: 1514 B; at least 1, at most 65535)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
-            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000 with
-            dualpi2, 127 with sfq; more than 0)
+            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
+            cobalt, 10000 with dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -389,6 +435,8 @@ class FqCodel(Table):
         ecn: Mark ECN-capable packets instead of dropping them. (flag; default: true)
         ce_threshold: Mark every ECN-capable packet with a longer queueing delay, also with `ecn = false`. (duration;
             default: absent: off; at least 0)
+        ce_threshold_selector: Which packets `ce_threshold` marks. (one of ecn-capable, ect1; default: absent: ecn-
+            capable)
         flows: Queues to which flows are hashed. (whole number; default: 1024; at least 1, at most 65536)
         quantum: Bytes per round. (bytes; default: 1514 B; at least 1)
         drop_batch: Maximum number of packets dropped together when the buffer is full, at most half of their queue.
@@ -396,8 +444,8 @@ class FqCodel(Table):
         memory_limit: Maximum backlog of all queues in bytes, in addition to the limit. (bytes; default: absent: off;
             at least 1)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
-            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000 with
-            dualpi2, 127 with sfq; more than 0)
+            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
+            cobalt, 10000 with dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -410,9 +458,64 @@ class FqCodel(Table):
     max_packet: Quantity | None = None
     ecn: bool | None = None
     ce_threshold: Quantity | None = None
+    ce_threshold_selector: Literal["ecn-capable", "ect1"] | None = None
     flows: int | Mapping[str, Any] | None = None
     quantum: Quantity | None = None
     drop_batch: int | Mapping[str, Any] | None = None
+    memory_limit: Quantity | None = None
+    limit: Quantity | None = None
+    scheduler: Table | Mapping[str, Any] | None = None
+    change: Literal["keep", "replace"] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FqPie(Table):
+    """Flow queue PIE (FQ-PIE).
+
+    Hashes flows to queues and serves them by deficit round robin, new flows first. Each queue has its own PIE, which
+    drops or marks at arrival. FQ-PIE is rule and scheduler in one. A full buffer drops the arriving packet.
+
+    Source: Linux, sch_fq_pie; RFC 8033.
+
+    Attributes:
+        flows: Queues to which flows are hashed. (whole number; default: 1024; at least 1, at most 65536)
+        quantum: Bytes per round. (bytes; default: 1514 B; at least 1)
+        target: Target of the queueing delay of each queue. (duration; default: 15 ms; more than 0)
+        period: Time between updates of the probabilities. (duration; default: 15 ms; at least 0.000001)
+        alpha: Gain of the distance from the target, in 1/s. (number; default: 0.125; at least 0)
+        beta: Gain of the change since the last update, in 1/s. (number; default: 1.25; at least 0)
+        max_burst: Duration of a burst that each queue accepts after a time without congestion. (duration; default:
+            150 ms; at least 0)
+        mean_packet: No early drop while the backlog of the queue is at most twice this. (bytes; default: 1514 B; at
+            least 1, at most 65535)
+        ecn: Mark ECN-capable packets instead of dropping them, up to `ecn_threshold`. (flag; default: false)
+        ecn_threshold: Probability up to which ECN-capable packets are marked instead of dropped. (number; default:
+            0.1; at least 0, at most 1)
+        ce_threshold: ECT(1) packets pass PIE and are marked above this queueing delay. (duration; default: absent:
+            off; at least 0)
+        memory_limit: Maximum backlog of all queues in bytes, in addition to the limit. (bytes; default: absent: off;
+            at least 1)
+        limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
+            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
+            cobalt, 10000 with dualpi2, 127 with sfq; more than 0)
+        scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
+        change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
+            packets and create a new one. (one of keep, replace; default: keep)
+    """
+
+    KIND: ClassVar[str | None] = "fq-pie"
+
+    flows: int | Mapping[str, Any] | None = None
+    quantum: Quantity | None = None
+    target: Quantity | None = None
+    period: Quantity | None = None
+    alpha: Number | None = None
+    beta: Number | None = None
+    max_burst: Quantity | None = None
+    mean_packet: Quantity | None = None
+    ecn: bool | None = None
+    ecn_threshold: Number | None = None
+    ce_threshold: Quantity | None = None
     memory_limit: Quantity | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
@@ -444,8 +547,8 @@ class LoadBased(Table):
         capacity: Rate that corresponds to a load of 1. (rate; default: absent: the link's rate at the start; more
             than 0)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
-            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000 with
-            dualpi2, 127 with sfq; more than 0)
+            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
+            cobalt, 10000 with dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -494,8 +597,8 @@ class Pie(Table):
             from 8.5. (flag; default: false)
         cap: Limit an update to 0.02 once the probability is at least 0.1. (flag; default: false)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
-            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000 with
-            dualpi2, 127 with sfq; more than 0)
+            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
+            cobalt, 10000 with dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -584,8 +687,8 @@ class Red(Table):
         capacity: Assumed link capacity, for idle times and the automatic weight. (rate; default: absent: the link's
             rate at the start; more than 0)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
-            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000 with
-            dualpi2, 127 with sfq; more than 0)
+            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
+            cobalt, 10000 with dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -646,8 +749,8 @@ class Rem(Table):
             mark, mark-everything, mark-re-ecn; default: mark-everything)
         capacity: Assumed link capacity. (rate; default: absent: the link's rate at the start; more than 0)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
-            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000 with
-            dualpi2, 127 with sfq; more than 0)
+            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
+            cobalt, 10000 with dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -692,8 +795,8 @@ class VirtualQueue(Table):
             mark, mark-everything, mark-re-ecn; default: mark-everything)
         capacity: Rate that rate_factor multiplies. (rate; default: absent: the link's rate at the start; more than 0)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
-            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 10000 with
-            dualpi2, 127 with sfq; more than 0)
+            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
+            cobalt, 10000 with dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
