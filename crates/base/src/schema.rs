@@ -354,6 +354,8 @@ traits! {
         in_turn,
         /// It drops packets that have waited, when they are about to leave.
         drops_at_departure,
+        /// Of a queue: its series with `every = "departure"` have the values of each decision about a leaving packet.
+        notes_departures,
         /// Of a queue: it drops only arrivals that exceed the limit.
         drops_tail,
         /// Of a queue: its marks come in runs.

@@ -3,8 +3,8 @@
 //! The CoDel part signals at the head of the queue while the sojourn time exceeds a target. Its count falls step by step
 //! afterwards. The BLUE part drops at random. Its probability rises at each overflow and falls when the queue runs empty.
 //!
-//! The behaviour is that of Linux: a queue that was at rest for longer than an interval signals at the second head above the
-//! target, without waiting. Not modelled: the table of inverse square roots.
+//! The behaviour is that of Linux. A queue that was at rest for an interval signals at its second head above the target, without
+//! delay. Not modelled: the table of inverse square roots.
 
 use std::collections::VecDeque;
 

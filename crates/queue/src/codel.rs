@@ -273,7 +273,7 @@ pub const MARKING: Deviation = Deviation {
 pub static TABLE: Mechanism = Mechanism {
     kind: "codel",
     room: Room::Queue,
-    traits: Traits { drops_at_departure: true, ..Mechanism::PLAIN },
+    traits: Traits { drops_at_departure: true, notes_departures: true, ..Mechanism::PLAIN },
     title: "Controlled delay (CoDel)",
     example: r#"[links.bottleneck.queue]
 kind = "codel"

@@ -465,6 +465,7 @@ pub static TABLE: Mechanism = Mechanism {
     kind: "dualpi2",
     room: Room::Queue,
     traits: Traits {
+        notes_departures: true,
         owns_queues: true,
         default_limit: Some(LIMIT),
         draws: "form = linux",

@@ -76,7 +76,7 @@ struct Aqm {
     awake: bool,
 }
 
-/// What a queue's PIE sees of it.
+/// The backlog of a queue, for its PIE.
 fn seen(flow: &Flow<Aqm>) -> Occupancy {
     let packets = flow.packets.len() as u32;
     Occupancy { packets, bytes: flow.bytes, rate: None, full: false, idle_since: None }

@@ -71,8 +71,7 @@ pub use virtual_queue::VirtualQueue;
 
 /// Whether a queue of this kind notes this observable at drops and marks of leaving packets.
 pub fn notes_departures(kind: &str, observable: &str) -> bool {
-    let tables = [&codel::TABLE, &dualpi2::TABLE];
-    let table = tables.into_iter().find(|table| table.kind == kind);
+    let table = MECHANISMS.iter().find(|table| table.kind == kind && table.traits.notes_departures);
     table.is_some_and(|table| {
         table.observables.iter().any(|own| own.name == observable) || observable == held::DRAW
     })

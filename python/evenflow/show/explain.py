@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import EvenflowError, ScenarioError, UsageError, nearest
 from ..run.recording import watched_for
-from ..scenario import paths
+from ..scenario import paths, registry
 from . import following
 from .names import Quantity
 from .picture import Line, Mark, Panel, Picture
@@ -55,8 +55,6 @@ DOCUMENTS = {"timeout": "RFC 6298 section 5", "idle": "RFC 5681 section 4.1"}
 """Documents of reductions that are not the congestion control's."""
 ANSWER_S = 3.5
 """Seconds after the event in which the sender's answer is looked for; at least four round trips."""
-DEPARTURES = ("codel", "dualpi2")
-"""Queues that drop or mark leaving packets."""
 IDLE_S = 0.2
 """Shortest pause that can be longer than a retransmission timeout."""
 KINDS = ("drop", "mark", *ANSWERS)
@@ -394,7 +392,7 @@ class _Flow:
         place = event.place if "per" in held else event.place.rpartition("[")[0]
         if room != "links":
             return kind, held, dict.fromkeys((f"{place}.{name}" for name in names), "packet")
-        every = "departure" if kind in DEPARTURES and not held.get("drop_early") else "packet"
+        every = "departure" if registry.has(kind, "notes_departures") and not held.get("drop_early") else "packet"
         found_at = {"packets": "packet", "bytes": "packet", **dict.fromkeys([*names, "draw"] if found else [], every)}
         return kind, held, {f"{place}.queue.{name}": at for name, at in found_at.items()}
 
@@ -460,7 +458,7 @@ class _Flow:
         decision = self._decision(record, every, event)
         for name in (name for name in every if name in record.series_names):
             times, values = record.arrays(name)
-            first, last = (np.searchsorted(times, event.time_s, side) for side in ("left", "right"))
+            first, last = (int(np.searchsorted(times, event.time_s, side)) for side in ("left", "right"))
             if every[name] == "departure":
                 if not 0 <= note < len(times):
                     continue  # dropped at its arrival, or nothing is compared
