@@ -67,7 +67,7 @@ def run(
         bool,
         typer.Option(
             "--view/--no-view",
-            help="With --out: write view.html too (repeats runs with video).",
+            help="With --out: write view.html too. It repeats the run.",
         ),
     ] = True,
     quiet: Quiet = False,

@@ -216,8 +216,11 @@ groups.flood = {{ users = 1, path = ["line"], traffic = {{ kind = "cbr", rate = 
     assert!(r.number("links.line.drops.limit") > 0.0);
 }
 
+/// Times and values of a series.
+type Column = (Vec<f64>, Vec<f64>);
+
 /// Eight flows over a queue, with series of its values: `every` packet or departure.
-fn watched(queue: &str, tcp: &str, every: &str, names: &[&str]) -> (Run, Vec<(Vec<f64>, Vec<f64>)>) {
+fn watched(queue: &str, tcp: &str, every: &str, names: &[&str]) -> (Run, Vec<Column>) {
     let of = |name: &&str| format!(r#"{{ of = "links.line.queue.{name}", every = "{every}" }}"#);
     let series: Vec<String> = names.iter().map(of).collect();
     let events = if names.is_empty() { "" } else { r#"record.events = ["drop", "mark"]"# };
