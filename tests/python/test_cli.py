@@ -215,7 +215,7 @@ def test_precision(cli: Cli, small: Path) -> None:
         (["claims", "xyz"], "Known: abc"),
         (["describe", "activity-aqn"], "activity-aqm"),
         (["describe", "goodput_bsp"], "goodput_bps"),
-        (["describe", "links.line.queue.sojourn"], "an observable of codel"),
+        (["describe", "links.line.queue.sojourn"], "an observable of cobalt, codel"),
         (["describe", "increase_weight"], "a parameter of wtp"),
         (["list", "quues"], "“queues”"),
         (["list", "metrics", "nosuch"], "contains"),

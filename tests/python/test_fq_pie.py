@@ -122,7 +122,7 @@ def test_fq_pie_decides_as_a_second_implementation(seed: int, load: float) -> No
 
 @dataclass
 class Cobalt:
-    """COBALT of one queue: CoDel by steps, BLUE by chance, whose draws are taken over."""
+    """COBALT of one queue, on a clock of ns: CoDel by steps, BLUE by chance, whose draws are taken over."""
 
     count: int = 0
     next_s: float = 0.0
@@ -144,30 +144,30 @@ class Cobalt:
         self.above = False
         if self.count and now >= self.next_s:
             self.count -= 1
-            self.next_s += self.gap()
+            self.next_s = round(self.next_s + self.gap(), 9)
 
     def head(self, sojourn: float, now: float, blue: bool) -> bool:
         """Whether the head is signalled: by CoDel, or by BLUE where `blue`."""
-        schedule = now - self.next_s
+        schedule = round(now - self.next_s, 9)
         due, above = self.count > 0 and schedule >= 0, sojourn > 0.005 and sojourn > 4 * 0.001
         if above and not self.above:
-            self.next_s = now + self.gap()
+            self.next_s = round(now + self.gap(), 9)
         self.above = above
         if above and not self.count:
             self.count = 1
         codel = due and above
         if codel:
             self.count += 1
-            self.next_s += self.gap()
-            schedule = now - self.next_s
+            self.next_s = round(self.next_s + self.gap(), 9)
+            schedule = round(now - self.next_s, 9)
         else:
             while due:
                 self.count -= 1
-                self.next_s += self.gap()
-                schedule = now - self.next_s
+                self.next_s = round(self.next_s + self.gap(), 9)
+                schedule = round(now - self.next_s, 9)
                 due = self.count > 0 and schedule >= 0
         if not self.count:
-            self.next_s = now + 0.1
+            self.next_s = round(now + 0.1, 9)
         elif schedule > 0 and not codel and not blue:
             self.next_s = now
         return codel
@@ -205,7 +205,7 @@ def test_cobalt_decides_as_a_second_implementation(seed: int, load: float, limit
                 break
             free = round(free + 0.001, 9)
         free = max(free, now)
-        taken = "refused" not in ours.enqueue(now_s=now, id=number, bytes=1514)
+        taken = "refused" not in ours.enqueue(now_s=now, id=number, bytes=1514, ecn="not-capable")
         assert taken == (len(queue) < limit)
         if taken:
             queue.append((number, now))

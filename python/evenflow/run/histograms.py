@@ -137,7 +137,7 @@ def names(scenario: Scenario) -> list[str]:
         classes = sorted({str(one["class"]) for one in group["traffic"]})
         if len(classes) > 1:
             found += [f"{at}.classes.{paths.render((one,))}.delay" for one in classes]
-        if any(not registry.has(one, "lasts") or "until" in one for one in group["traffic"]):
+        if any(not _lasts(one) or "until" in one for one in group["traffic"]):
             found += [f"{at}.transfers.{what}" for what in ("completion", "first_byte")]
     for name, link in tree.get("links", {}).items():
         if "rate" not in link:
@@ -156,6 +156,12 @@ def metrics_behind(name: str) -> list[str]:
     if name.startswith("links.") and ".classes." in name:
         return [f"{name.removesuffix('.queue.delay')}.queue_delay_s_{p}" for p in (*PERCENTILES, "max")]
     return []
+
+
+def _lasts(traffic: Mapping[str, Any]) -> bool:
+    """Whether traffic has no transfers: endless flows, and datagrams without replies."""
+    silent = registry.has(traffic, "datagrams") and not registry.has(traffic, "replies")
+    return registry.has(traffic, "lasts") or silent
 
 
 def is_one(name: str) -> bool:

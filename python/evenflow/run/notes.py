@@ -700,7 +700,8 @@ def _top_never(outline: Outline) -> Iterator[Note]:
             continue
         needs = sum(least_of(rule[name]) for name in ("reservoir", "cushion") if name in rule)
         if "cushion" not in rule or "reservoir" not in rule:
-            needs = least_of(rule["target_buffer"]) if registry.has(rule, "by_buffer") else 0.0
+            by_buffer = registry.has(rule, "by_buffer") and "target_buffer" in rule
+            needs = least_of(rule["target_buffer"]) if by_buffer else 0.0
         holds = mean_of(source.table["buffer"])
         if needs > holds * (1 + 1e-9):
             text = (

@@ -14,10 +14,8 @@ use evenflow_base::{Duration, Time};
 
 use crate::{Profile, profile};
 
-use super::hystart::{Hystart, HystartPlusPlus, MOST_SEGMENTS};
-use super::newreno::slow_start;
-use super::search::Search;
-use super::{Acked, Congestion, Control, Needs, Proposal, Registered, Signal, Spurious, WINDOW, Window};
+use super::slow_start::SlowStart;
+use super::{Acked, Congestion, Control, Needs, Proposal, Registered, Spurious, WINDOW, Window};
 
 /// The parameters of the curve.
 #[derive(Clone, Copy, Debug)]
@@ -32,93 +30,6 @@ pub struct Shape {
     pub reno_friendly: bool,
 }
 
-/// How slow start ends when nothing is lost.
-#[derive(Clone, Debug)]
-enum Exit {
-    Standard,
-    Hystart(Hystart),
-    HystartPlusPlus(HystartPlusPlus),
-    Search(Box<Search>),
-}
-
-/// Slow start of [`rfc`] and [`linux`].
-#[derive(Clone, Debug)]
-pub struct SlowStart {
-    exit: Exit,
-    /// Most segments by which one ACK opens the window in plain slow start.
-    most: Option<u32>,
-    /// Smoothed round-trip time, seconds (RFC 6298 section 2.3: gain 1/8).
-    smoothed: Option<f64>,
-    /// Least round-trip time (Linux's `delay_min`).
-    least: Option<Duration>,
-}
-
-impl SlowStart {
-    pub(super) fn new(exit: profile::SlowStart, most: Option<u32>) -> SlowStart {
-        let exit = match exit {
-            profile::SlowStart::Standard => Exit::Standard,
-            profile::SlowStart::Hystart => Exit::Hystart(Hystart::default()),
-            profile::SlowStart::HystartPlusPlus => Exit::HystartPlusPlus(HystartPlusPlus::default()),
-            profile::SlowStart::Search => Exit::Search(Box::default()),
-        };
-        SlowStart { exit, most, smoothed: None, least: None }
-    }
-
-    /// The round-trip time of an ACK, in an epoch that `began` then.
-    fn sample(&mut self, acked: &Acked, began: Option<Time>) {
-        let Some(rtt) = acked.rtt else { return };
-        let seconds = rtt.seconds();
-        self.smoothed = Some(self.smoothed.map_or(seconds, |known| known + (seconds - known) / 8.0));
-        if began.is_none_or(|began| acked.now.since(began) >= UNSETTLED) {
-            let rtt = rtt.max(Duration(1000)); // Linux counts microseconds, at least one
-            self.least = Some(self.least.map_or(rtt, |known| known.min(rtt)));
-        }
-    }
-
-    pub(super) fn on_congestion_event(&mut self, signal: Signal) {
-        match &mut self.exit {
-            Exit::HystartPlusPlus(hystart) => hystart.finish(),
-            Exit::Hystart(hystart) if signal == Signal::Timeout => hystart.reset(),
-            Exit::Search(search) => search.reset(),
-            _ => {}
-        }
-    }
-
-    /// Slow start by at most `bytes`; gives the bytes used up.
-    pub(super) fn grow(&mut self, w: &mut Window, acked: &Acked, bytes: f64) -> f64 {
-        let plain = self.most.map_or(f64::INFINITY, |n| f64::from(n) * acked.mss);
-        if let Exit::Search(search) = &mut self.exit
-            && search.leaves(acked)
-        {
-            w.ssthresh = w.cwnd;
-            return 0.0;
-        }
-        match &mut self.exit {
-            Exit::Hystart(hystart) => {
-                if let (Some(rtt), Some(least)) = (acked.rtt, self.least) {
-                    let smoothed = Duration::from_seconds(self.smoothed.unwrap_or(0.0));
-                    if hystart.leaves(acked, rtt, least, w.cwnd / acked.mss, smoothed) {
-                        w.ssthresh = w.cwnd;
-                        return 0.0;
-                    }
-                }
-            }
-            Exit::HystartPlusPlus(hystart) if !hystart.is_over() => {
-                if hystart.leaves(acked) {
-                    w.ssthresh = w.cwnd;
-                    return 0.0;
-                }
-                // RFC 9406 section 4.2: min(N, L SMSS), in the conservative phase a quarter of it.
-                let divisor = hystart.divisor();
-                let most = MOST_SEGMENTS * acked.mss / divisor;
-                return (slow_start(w, bytes / divisor, most) * divisor).min(bytes);
-            }
-            _ => {}
-        }
-        slow_start(w, bytes, plain)
-    }
-}
-
 /// CUBIC in one of its forms.
 #[derive(Clone, Debug)]
 pub enum Cubic {
@@ -129,9 +40,6 @@ pub enum Cubic {
     /// Linux 3.2.
     Linux3_2(linux_3_2::Linux3_2),
 }
-
-/// Linux takes no least round-trip time from the first second after a recovery.
-const UNSETTLED: Duration = Duration::from_millis(1000);
 
 /// β_cubic (RFC 9438 section 4.6).
 const BETA: f64 = 0.7;

@@ -12,6 +12,7 @@ pub mod hystart;
 mod probe;
 mod register;
 pub mod search;
+pub mod slow_start;
 pub mod stepper;
 
 use evenflow_base::schema::{Mechanism, Observable, Problem, Values};

@@ -5,7 +5,7 @@ use evenflow_base::schema::{Mechanism, Problem, Room, Traits, Values};
 use crate::Profile;
 use crate::profile::WindowBase;
 
-use super::cubic::SlowStart;
+use super::slow_start::{SlowStart, slow_start};
 use super::{Acked, Congestion, Control, Registered, WINDOW, Window};
 
 /// How the window moves in steps.
@@ -200,15 +200,6 @@ impl NewReno {
             self.counted += 1.0;
         }
     }
-}
-
-/// Slow start by `bytes` newly acknowledged, at most `most` (RFC 5681 equation 2); gives the bytes used up. Those beyond
-/// `most` count as used; those beyond ssthresh do not.
-#[inline]
-pub fn slow_start(w: &mut Window, bytes: f64, most: f64) -> f64 {
-    let step = bytes.min(most).min(w.ssthresh - w.cwnd);
-    w.cwnd += step;
-    if w.cwnd < w.ssthresh { bytes } else { step }
 }
 
 /// NewReno's table.

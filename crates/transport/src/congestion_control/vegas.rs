@@ -10,7 +10,8 @@ use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Room, Val
 
 use crate::Profile;
 
-use super::newreno::{Counting, NewReno, slow_start};
+use super::newreno::{Counting, NewReno};
+use super::slow_start::slow_start;
 use super::{Acked, Congestion, Control, Needs, Registered, WINDOW, Window};
 
 /// A round's least round-trip time counts from more samples than this (the kernel: an ACK that was held back would

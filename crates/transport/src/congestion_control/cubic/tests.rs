@@ -2,6 +2,7 @@ use evenflow_base::schema::Value;
 
 use super::rfc::{Curve as Rfc, alpha, plateau, target, w_cubic};
 use super::*;
+use crate::congestion_control::Signal;
 use crate::profile::{UndoTo, WindowBase};
 
 const MSS: f64 = 1000.0;
