@@ -437,7 +437,7 @@ def test_application_limited(base: ef.Scenario) -> None:
     note = raised(base, groups__a__traffic=small, groups__a__tcp=cubic)["application-limited"]
     assert note.path == "groups.a.tcp.congestion_control"
     assert "no data to send for 100.0 % of the time" in note.text
-    # nobody chose a congestion control
+    # the congestion control is the default
     assert "application-limited" not in raised(base, groups__a__traffic=small)
     # a window of 10 packets limits 1 MB
     larger = {**small, "response": "1 MB"}

@@ -1,10 +1,11 @@
 //! COBALT, CoDel and BLUE alternate (Linux sch_cake; Palmei et al. 2019): the AQM of CAKE's queues.
 //!
-//! The CoDel part signals at the head of the queue while the sojourn time exceeds a target. Its count falls step by step
-//! afterwards. The BLUE part drops at random. Its probability rises at each overflow and falls when the queue runs empty.
+//! The CoDel part signals at the head of the queue while the sojourn time exceeds a target. Its count falls
+//! step by step afterwards. The BLUE part drops at random. Its probability rises at each overflow and falls
+//! when the queue runs empty.
 //!
-//! The behaviour is that of Linux. A queue that was at rest for an interval signals at its second head above the target, without
-//! delay. Not modelled: the table of inverse square roots.
+//! The behaviour is that of Linux. A queue that was at rest for an interval signals at its second head
+//! above the target, without delay. Not modelled: the table of inverse square roots.
 
 use std::collections::VecDeque;
 
@@ -88,7 +89,8 @@ pub struct State {
 }
 
 impl State {
-    /// Decides on the head of a queue, accepted at `at`. `bulk` is the number of bulk flows in CAKE's ingress mode, else 0.
+    /// Decides on the head of a queue, accepted at `at`. `bulk` is the number of bulk flows in CAKE's
+    /// ingress mode, else 0.
     pub fn head(
         &mut self,
         p: &Params,

@@ -1,4 +1,5 @@
-//! Flow queues under a deficit round robin that serves new flows first (RFC 8290 sections 4.1 and 4.2). Each has its own AQM `A`.
+//! Flow queues under a deficit round robin that serves new flows first (RFC 8290 sections 4.1 and 4.2).
+//! Each has its own AQM `A`.
 
 use std::collections::VecDeque;
 
@@ -103,7 +104,8 @@ impl<A: Clone> FlowQueues<A> {
         flow.packets.push_back(item);
     }
 
-    /// RFC 8290 section 4.2. `next` takes the packet to send from a queue, where `total` are the bytes of all.
+    /// RFC 8290 section 4.2. `next` takes the packet to send from a queue, where `total` are the bytes of
+    /// all.
     #[inline]
     pub fn pop(&mut self, mut next: impl FnMut(&mut Flow<A>, &mut u64) -> Option<Sent>) -> Option<Sent> {
         loop {

@@ -55,14 +55,15 @@ impl Params {
     }
 }
 
-/// How many of the fattest queue's `packets` leave at once: half of them, at least one (RFC 8290 section 4.1).
+/// How many of the fattest queue's `packets` leave at once: half of them, at least one (RFC 8290 section
+/// 4.1).
 #[inline]
 pub fn batch(packets: usize, most: usize) -> usize {
     (packets / 2).clamp(1, most)
 }
 
-/// The next packet of a queue that CoDel accepts. CoDel's check for a small backlog uses the `total` of all queues (RFC 8289
-/// section 4.4).
+/// The next packet of a queue that CoDel accepts. CoDel's check for a small backlog uses the `total` of all
+/// queues (RFC 8289 section 4.4).
 #[inline]
 fn next(
     flow: &mut Flow<codel::State>,
@@ -420,8 +421,8 @@ mod tests {
             q.enqueue(0, item(1, 1500));
             (0..others).for_each(|n| q.enqueue(1, item(10 + n, 1500)));
             let mut dropped = Vec::new();
-            // Both have waited longer than 5 ms, the second an interval of 100 ms after the first; nothing of their own
-            // queue waits behind the second.
+            // Both have waited longer than 5 ms, the second an interval of 100 ms after the first; nothing
+            // of their own queue waits behind the second.
             let sent =
                 [10, 120].map(|at| q.dequeue(Time(at * ms), &mut dropped).map(|(item, _)| item.packet.seq));
             (sent, dropped.iter().map(|(item, _)| item.packet.seq).collect::<Vec<_>>(), q.queues.bytes)

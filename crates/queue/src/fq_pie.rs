@@ -1,8 +1,8 @@
-//! FQ-PIE (Linux sch_fq_pie, draft-tahiliani-tsvwg-fq-pie): flows are hashed to queues, each with its own PIE (RFC 8033). A
-//! deficit round robin serves them and prefers new flows.
+//! FQ-PIE (Linux sch_fq_pie, draft-tahiliani-tsvwg-fq-pie): flows are hashed to queues, each with its own
+//! PIE (RFC 8033). A deficit round robin serves them and prefers new flows.
 //!
-//! A full buffer drops the arriving packet. Not modelled: the timer that updates 2048 flows per tick only, and the estimate of
-//! the departure rate, which is off by default in Linux.
+//! A full buffer drops the arriving packet. Not modelled: the timer that updates 2048 flows per tick only,
+//! and the estimate of the departure rate, which is off by default in Linux.
 
 use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
 use evenflow_base::{Duration, Ecn, Packet, Reason, Stream, Time, Verdict};
@@ -300,7 +300,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// ns-3's test of FQ-PIE with L4S: a packet of each kind every 0.5 ms, one is served every 1 ms. 66 marks, no drop.
+    /// ns-3's test of FQ-PIE with L4S: a packet of each kind every 0.5 ms, one is served every 1 ms. 66
+    /// marks, no drop.
     #[test]
     fn ns3_vector_of_scalable_packets() {
         let mut q = queues(|p| {

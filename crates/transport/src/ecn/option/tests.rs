@@ -5,7 +5,7 @@ use crate::ecn::{FIRST, flags_of, is_mangled};
 
 const MSS: u64 = 1460;
 
-/// Table 5: lengths and orders, and figure 4 by hand.
+/// Table 5: lengths and orders. Figure 4, byte by byte.
 #[test]
 fn lengths_and_orders() {
     let counters = [0x01_02_03, 0x04_05_06, 0x07_08_09];
