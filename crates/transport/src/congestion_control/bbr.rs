@@ -1332,7 +1332,8 @@ mod tests {
     #[test]
     fn form_linux_has_gains_drain_and_bursts_of_the_kernel() {
         let mut rig = linux();
-        let first = rig.cc.pacing_rate(&rig.w, &Path { smoothed: Some(Duration::from_millis(40)), least: None });
+        let first =
+            rig.cc.pacing_rate(&rig.w, &Path { smoothed: Some(Duration::from_millis(40)), least: None });
         assert!(close(first.unwrap(), 710.0 / 256.0 * 0.99 * 250_000.0));
         for _ in 0..4 {
             rig.round(1e6, 40, 60_000);

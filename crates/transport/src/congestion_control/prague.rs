@@ -334,10 +334,7 @@ congestion_control = "prague""#,
             what: "low_rate keeps full packets, and dithers at ACKs only.",
             why: "Linux shrinks packets until two fit in 25 ms; segments of a sender have one size.",
         },
-        Deviation {
-            what: "There is no RFC 3168 fallback.",
-            why: "It is off by default in Linux.",
-        },
+        Deviation { what: "There is no RFC 3168 fallback.", why: "It is off by default in Linux." },
         Deviation {
             what: "In loss recovery the profile's recovery sets the window, and a loss leaves two packets or more.",
             why: "Recovery is the profile's for every control. Linux moves the window by one packet per ACK here too.",
