@@ -40,7 +40,7 @@ macro_rules! rules {
             }
 
             /// See [`Rule::admit`].
-            #[inline]
+            #[inline(never)]
             pub fn admit(
                 &mut self,
                 packet: &mut Packet,

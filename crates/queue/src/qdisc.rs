@@ -59,12 +59,6 @@ impl Gate {
         self.limit.is_full(self.packets, self.bytes, size, self.rate)
     }
 
-    /// Decides on `packet` by the limit alone: for a plain rule.
-    #[inline]
-    pub fn ask_plain(&self, packet: &Packet, busy: bool) -> Verdict {
-        if busy && self.is_full(packet.size) { Verdict::Drop(Reason::Limit) } else { Verdict::Accept }
-    }
-
     /// Asks the rule; its clock must have been brought to `now`.
     #[inline]
     pub fn ask(&mut self, packet: &mut Packet, now: Time, full: bool, idle_since: Option<Time>) -> Verdict {
@@ -509,6 +503,7 @@ impl Nested for Qdisc {
     }
 
     /// There is room: the outer discipline has seen to it, or will.
+    #[inline(never)]
     fn admit(&mut self, queue: usize, packet: &mut Packet, now: Time) -> Verdict {
         self.advance(now);
         match self.gate.ask(packet, now, false, None) {

@@ -306,7 +306,7 @@ impl<Q: Nested<Params = LeafParams>> Htb<Q> {
     }
 
     /// The counts of class `n`, which has begun to count.
-    #[inline]
+    #[inline(always)]
     fn counts(&mut self, n: u32) -> &mut NodeCounts {
         &mut self.counts[self.classes[n as usize].counts as usize]
     }
@@ -420,6 +420,7 @@ impl<Q: Nested<Params = LeafParams>> Htb<Q> {
 
     /// Charges a packet of `size` bytes of the leaf `n`, which borrowed on `level`, to it and those above
     /// (`htb_charge_class`).
+    #[inline(always)]
     fn charge(&mut self, n: u32, level: usize, size: u16, clock: i128) {
         let mut up = Some(n);
         while let Some(n) = up {
@@ -703,6 +704,7 @@ impl<Q: Nested<Params = LeafParams>> Schedule for Htb<Q> {
     }
 
     /// The packet of a class that may send (`htb_dequeue`).
+    #[inline(never)]
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Sent> {
         let clock = self.arithmetic.clock(now);
         let mut next = i128::MAX;
