@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Sequence
+from typing import Any
 
 
 def rate(bits_per_second: float | None) -> str:
@@ -96,6 +98,14 @@ def html_page(text: str) -> str:
     """A page with U+FFFD in place of control characters, which HTML does not allow, and of direction marks. Bytes of a
     file's name that are not UTF-8 are shown by their numbers."""
     return _HALF.sub(lambda found: shown(found[0]), _CONTROL.sub("\ufffd", text))
+
+
+def script_json(tree: Any) -> str:
+    """JSON for a script element of a page: it cannot end the element."""
+    text = json.dumps(tree, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for letter in "<>&\u2028\u2029":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return text
 
 
 def html_table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]], below: str = "") -> str:

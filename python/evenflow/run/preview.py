@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import EvenflowError
 from ..scenario.scenario import Scenario
-from .record import flatten, over_users
+from .record import derived, flatten
 
 MOST_BYTES = 2**28
 """Largest scenario whose names are computed."""
@@ -23,7 +23,7 @@ def metric_names(scenario: Scenario) -> list[str]:
         try:
             if short.core.memory_bytes <= MOST_BYTES and (duration == "10 ms" or short.core.duration_s <= 1):
                 record = short.run().json
-                return [*(name for name, _ in flatten(record)), *over_users(record)]
+                return [*(name for name, _ in flatten(record)), *derived(record)]
         except EvenflowError:  # for example a start after the end
             continue
     return []

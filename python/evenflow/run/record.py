@@ -453,6 +453,26 @@ def over_users(tree: Mapping[str, Any], above: str = "") -> Iterator[str]:
             yield from (f"{dotted}_p{percent}" for percent in OVER_USERS)
 
 
+def derived(tree: Mapping[str, Any]) -> Iterator[str]:
+    """Names of metrics that follow from others: percentiles over users, and the share of each of several groups."""
+    yield from over_users(tree)
+    groups = tree.get("groups", {})
+    yield from (paths.render(("groups", group, SHARE)) for group in groups if len(groups) > 1)
+
+
+SHARE = "throughput_share"
+"""Throughput of all users of a group over that of all groups."""
+
+
+def _derived(tree: Mapping[str, Any], name: str) -> float | None:
+    """A metric that follows from others. KeyError if the name is none."""
+    if not name.startswith("groups.") or not name.endswith(f".{SHARE}"):
+        return _over_users(tree, name)
+    rates = {group: found["throughput_bps"] * found["users"] for group, found in tree["groups"].items()}
+    own, total = rates[paths.parse(name)[1]], sum(rates.values())
+    return own / total if total else None
+
+
 def _is_several(value: Any) -> bool:
     return isinstance(value, (list, str, bool, Mapping))
 
@@ -492,7 +512,7 @@ def metric_of(tree: Mapping[str, Any], name: str) -> float | None:
             if paths.has(tree, paths.parse(parent)):
                 return 0
         try:
-            return _over_users(tree, name)
+            return _derived(tree, name)
         except KeyError:
             raise NoMetric(name, tree) from None
     if value is None or isinstance(value, (int, float)):

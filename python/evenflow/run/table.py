@@ -16,7 +16,7 @@ from ..scenario import paths
 from ..scenario.scenario import Scenario
 from ..scenario.sweep import Label, Labels, nearest_label
 from ..words import counted
-from .record import PROVENANCE, Record, engine_of, flatten, over_users
+from .record import PROVENANCE, Record, derived, engine_of, flatten
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -340,9 +340,9 @@ class Table:
     def _metric_names(self) -> dict[str, None]:
         return dict.fromkeys(name for run in self.runs for name, _ in flatten(run.json))
 
-    def names_over_users(self) -> list[str]:
-        """Percentiles over users: "groups.G.users_throughput_bps_p5"."""
-        return list(dict.fromkeys(name for run in self.runs[:1] + self.runs[-1:] for name in over_users(run.json)))
+    def derived_names(self) -> list[str]:
+        """Metrics that follow from others: "groups.G.users_throughput_bps_p5", "groups.G.throughput_share"."""
+        return list(dict.fromkeys(name for run in self.runs[:1] + self.runs[-1:] for name in derived(run.json)))
 
     def group_times(self) -> list[str]:
         """Median and 99th percentile of the transfers of each group, else of its round trips, else of its packets."""
@@ -439,10 +439,10 @@ class Table:
         return methods.plot_table(self, metric, x, by, rows, columns, series, kind, seeds, over, panels, width, height)
 
     def to_json(self, metrics: Sequence[str] = ()) -> dict[str, Any]:
-        """The document of `study --json`, with those of the `metrics` that are percentiles over users."""
+        """The document of `study --json`, with those of the `metrics` that follow from others."""
         counts = Counter(run.point for run in self.runs)
         points = []
-        more = self.summaries([name for name in self.names_over_users() if name in metrics])
+        more = self.summaries([name for name in self.derived_names() if name in metrics])
         for (labels, found), (_, also), n in zip(self.summaries(), more, counts.values(), strict=True):
             each = {
                 name: {"mean": mean, "sd": sd, "ci95": [lo, hi], "n": i.n}

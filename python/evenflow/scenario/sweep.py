@@ -135,6 +135,18 @@ def outline(scenario: Scenario) -> tuple[int, int, list[paths.Path]]:
     return points, done.replications, list(swept)
 
 
+def settings(scenario: Scenario) -> dict[str, dict[Label, dict[str, Any]]]:
+    """By label and value of a valid `[sweep]`: the dotted paths that the value sets."""
+    tree = scenario.tree
+    found: dict[str, dict[Label, dict[str, Any]]] = {}
+    for axis in _read(tree.pop("sweep", {}), tree, {}, Expansion()):
+        for choice in axis:
+            sets = {paths.render(path): value for path, value, _ in choice.settings}
+            for label, value in choice.labels.items():
+                found.setdefault(label, {})[value] = {label: sets[label]} if label in sets else sets
+    return found
+
+
 def _read(
     sweep: dict[str, Any], tree: dict[str, Any], pinned: Mapping[paths.Path, Any], done: Expansion
 ) -> list[_Axis]:

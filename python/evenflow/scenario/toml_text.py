@@ -16,7 +16,7 @@ def toml_text(tree: Mapping[str, Any]) -> str:
         plain = {k: v for k, v in table.items() if not (isinstance(v, Mapping) and len(above) < 2) and v is not None}
         if above and (plain or not table):
             lines.extend(["", f"[{paths.render(above)}]"])
-        lines.extend(f"{_key(k)} = {_value(v)}" for k, v in plain.items())
+        lines.extend(f"{_key(k)} = {toml_value(v)}" for k, v in plain.items())
         for k, v in table.items():
             if isinstance(v, Mapping) and k not in plain:
                 write(v, (*above, str(k)))
@@ -29,12 +29,13 @@ def _key(name: object) -> str:
     return paths.render((str(name),))
 
 
-def _value(value: Any) -> str:
+def toml_value(value: Any) -> str:
+    """A value as it stands behind a key."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Mapping):
-        inside = ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items() if v is not None)
+        inside = ", ".join(f"{_key(k)} = {toml_value(v)}" for k, v in value.items() if v is not None)
         return f"{{ {inside} }}" if inside else "{}"
     if isinstance(value, list):
-        return "[" + ", ".join(_value(v) for v in value) + "]"
+        return "[" + ", ".join(toml_value(v) for v in value) + "]"
     return paths.quoted(value) if isinstance(value, str) else str(value)

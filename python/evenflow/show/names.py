@@ -31,6 +31,7 @@ _STATISTICS = {
 METRICS = {
     "goodput_bps": "goodput",
     "throughput_bps": "throughput",
+    "throughput_share": "share of the throughput",
     "users_goodput_bps": "goodput per user",
     "users_throughput_bps": "throughput per user",
     "flows_throughput_bps": "throughput per flow",
@@ -62,7 +63,7 @@ METRICS = {
 }
 """Last segment of a metric -> its name. Units come from the schema."""
 
-SHARES = frozenset({"utilisation", "loss_ratio", "window_at_floor"})
+SHARES = frozenset({"utilisation", "loss_ratio", "throughput_share", "window_at_floor"})
 """Metrics shown in per cent."""
 
 RATES = {

@@ -483,7 +483,7 @@ def of_table(table: Table, choice: Choice | None = None) -> Picture:
     if choice.kind == "timeline" or choice.series:
         return _of_series(table, labels, choice, problems)
     kind = choice.kind
-    known = [*table.metric_names(), *table.names_over_users()]
+    known = [*table.metric_names(), *table.derived_names()]
     lists = _list_names(table) if kind in (None, *DISTRIBUTIONS, "box") and choice.metric else []
     of_packets = choice.distributions(_recorded(table))
     metrics = _metrics(choice, [*known, *lists], of_packets, problems) if choice.metric else chief(table)
@@ -549,7 +549,7 @@ def metrics_of(table: Table, choice: Choice, *, times: bool = False) -> list[str
     if not choice.metric:
         return [*chief(table), *(table.group_times() if times else [])]
     problems: list[str] = []
-    found = chosen("metric", choice.metric, [*table.metric_names(), *table.names_over_users()], problems)
+    found = chosen("metric", choice.metric, [*table.metric_names(), *table.derived_names()], problems)
     _raise(problems)
     return found
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import UsageError
 from ..judge import claims
 from ..scenario.toml_text import toml_text
-from ..words import html_page
+from ..words import html_page, script_json
 from . import one_claim
 from .console import time_span
 
@@ -37,6 +37,7 @@ MOST_IN_ALT = 3
 @cache
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
 
     made = Environment(
         loader=PackageLoader("evenflow.show"),
@@ -49,6 +50,7 @@ def _environment() -> Environment:
     made.filters["by_mean"] = claims.by_mean
     made.filters["in_words"] = claims.IN_WORDS.__getitem__
     made.filters["axes"] = _axes
+    made.filters["script"] = lambda tree: Markup(script_json(tree))
     made.filters["accepted"] = lambda pair: claims.Check("", 0.0, pair[0], pair[1]).accepted
     return made
 
@@ -318,6 +320,7 @@ def render_study(
     """
     from markupsafe import Markup
 
+    from . import map as maps
     from . import pictures, screens
 
     choice = choice or pictures.Choice()
@@ -356,6 +359,7 @@ def render_study(
             labels=[short[name] for name in labels],
             metrics=headings or [screens.heading(metric) for metric in metrics],
             rows=rows,
+            map=maps.of_table(table, scenario, metrics),
             command=command,
             seeds=_seeds(table),
             durations=_durations(table),

@@ -5,7 +5,6 @@ uPlot draws the charts (`templates/view.js`). The same record gives the same byt
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..scenario import paths
-from ..words import counted, html_page, listed, rate
+from ..words import counted, html_page, listed, rate, script_json
 from . import following, names, pictures, plots
 from .clicks import Told
 from .following import Span
@@ -510,14 +509,6 @@ def document(view: View) -> dict[str, Any]:
     }
 
 
-def _embedded(tree: Any) -> str:
-    """JSON that cannot end its element."""
-    text = json.dumps(tree, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for letter in "<>&\u2028\u2029":
-        text = text.replace(letter, f"\\u{ord(letter):04x}")
-    return text
-
-
 def _rows(view: View) -> list[dict[str, Any]]:
     """The table of values over the whole run."""
     return [
@@ -586,7 +577,7 @@ def render(view: View) -> str:
         alt=f"{view.title}: {counted(len(view.panels), 'panel')} over one time axis, {quantities}. The table below has "
         "their values.",
         rows=_rows(view),
-        data=Markup(_embedded(tree)),
+        data=Markup(script_json(tree)),
         library=file("uplot/uPlot.iife.min.js"),
         library_style=file("uplot/uPlot.min.css"),
         licence=file("uplot/LICENSE"),
