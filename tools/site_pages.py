@@ -6,6 +6,7 @@ line, one page per mechanism from docs/mechanisms.md. Source files that a page l
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import posixpath
@@ -18,6 +19,9 @@ from typing import Any
 import evenflow as ef
 import mechanism_figures
 from evenflow import cli
+from evenflow.show import map as maps
+from evenflow.show import screens
+from evenflow.show.report import render_map
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -98,6 +102,44 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
             parts.append(fence[0])
             at = fence.end()
     return "".join(parts)
+
+
+MAP = re.compile(r'<div data-map="([^"]+)" data-scenario="([^"]+)"></div>')
+
+
+def on_page_content(html: str, page: Any, **_: Any) -> str:
+    """Interactive tables in place of `<div data-map="FILE.csv" data-scenario="FILE.toml"></div>`."""
+    return MAP.sub(lambda found: results_map((DOCS / page.file.src_uri).parent / found[1], found[2]), html)
+
+
+def results_map(path: Path, scenario: str) -> str:
+    """The table of a CSV file: labels, `n`, `record`, then mean, `:lo` and `:hi` of each metric."""
+    with path.open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    columns = list(lines[0])
+    labels = columns[: columns.index("n")]
+    metrics = [name for name in columns[len(labels) + 2 :] if ":" not in name]
+    rows = [
+        {
+            "set": {label: line[label] for label in labels},
+            "n": line["n"],
+            "record": line["record"],
+            "cells": [cell(metric, *(number(line[metric + end]) for end in ("", ":lo", ":hi"))) for metric in metrics],
+        }
+        for line in lines
+    ]
+    options = maps.commands(ef.load(ROOT / scenario))
+    found = maps.of_rows(rows, metrics, options, scenario)
+    assert found, f"{path} has fewer than two swept paths"
+    return render_map(found)
+
+
+def number(text: str) -> float | None:
+    return float(text) if text else None
+
+
+def cell(metric: str, mean: float | None, lo: float | None, hi: float | None) -> tuple[float | None, str]:
+    return mean, screens.interval(metric, {"mean": mean, "ci95": (lo, hi)})
 
 
 def link(found: re.Match[str], base: Path, uri: str) -> str:

@@ -370,6 +370,11 @@ def render_study(
     )
 
 
+def render_map(found: dict[str, Any]) -> str:
+    """The interactive table of `map.of_rows`, for another page."""
+    return _environment().get_template("map.html.j2").render(map=found)
+
+
 def _shown(found: Any) -> str:
     from . import names
 

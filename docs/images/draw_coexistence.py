@@ -1,0 +1,102 @@
+"""Compute the page on coexistence: all points of examples/scenarios/coexistence.toml, and each control alone.
+
+    .venv/bin/python docs/images/draw_coexistence.py
+
+Writes docs/findings/coexistence.csv (one row a point) and coexistence.svg (shares of one setting). Prints rate and
+delay of each control alone.
+"""
+
+import csv
+from pathlib import Path
+
+import evenflow as ef
+import matplotlib as mpl
+
+ROOT = Path(__file__).resolve().parents[2]
+FINDINGS = ROOT / "docs" / "findings"
+CONTROLS = {"Reno": "newreno", "CUBIC": "cubic", "BBRv1": "bbr1", "BBRv3": "bbr", "Prague": "prague"}
+METRICS = (
+    "groups.first.throughput_share",
+    "links.line.classes.first.queue_delay_s_mean",
+    "links.line.classes.second.queue_delay_s_mean",
+    "groups.first.loss_ratio",
+    "groups.second.loss_ratio",
+    "links.line.queue_delay_s_p99",
+    "links.line.utilisation",
+)
+SHOWN = "40 Mbit/s, 40 ms"
+
+
+def write(table: ef.Table) -> None:
+    """One row a point: labels, runs, hash of the first run's record, then mean and 95 % interval of each metric."""
+    records: dict[int, str] = {}
+    for run in table.runs:
+        records.setdefault(run.point, run.record.record_hash)
+    head = [f"{metric}{end}" for metric in METRICS for end in ("", ":lo", ":hi")]
+    with (FINDINGS / "coexistence.csv").open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(["pair", "queue", "setting", "n", "record", *head])
+        for record, point in zip(records.values(), table.to_json(METRICS)["points"], strict=True):
+            found = [point["metrics"][metric] for metric in METRICS]
+            values = [value for each in found for value in (each["mean"], *each["ci95"])]
+            texts = ["" if value is None else f"{value:.4g}" for value in values]
+            rows.writerow([*point["set"].values(), point["n"], record, *texts])
+
+
+def draw(table: ef.Table) -> None:
+    """Shares of the first sender: pairs over queues, red below and blue above the half."""
+    points = [point for point in table.points() if point["setting"] == SHOWN]
+    pairs = list(dict.fromkeys(str(point["pair"]) for point in points))
+    queues = list(dict.fromkeys(str(point["queue"]) for point in points))
+    shares = [
+        [100 * table.interval(METRICS[0], pair=pair, queue=queue, setting=SHOWN).mean for queue in queues]
+        for pair in pairs
+    ]
+    figure, [ax] = ef.plots.figure(1, 1, size=(8.6, 4.2))
+    ax.imshow(shares, cmap="RdBu", vmin=0, vmax=100, aspect="auto")
+    for y, row in enumerate(shares):
+        for x, share in enumerate(row):
+            ax.annotate(
+                f"{share:.0f}", (x, y), ha="center", va="center", color="white" if abs(share - 50) > 33 else "black"
+            )
+    ax.set_xticks(range(len(queues)), queues, rotation=40, ha="right")
+    ax.set_yticks(range(len(pairs)), pairs)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    with mpl.rc_context({"svg.hashsalt": "evenflow"}):
+        figure.savefig(FINDINGS / "coexistence.svg", metadata={"Date": None})
+
+
+def alone(scenario: ef.Scenario) -> ef.Table:
+    """Each control without the other sender, behind each queue of the first setting."""
+    queues = scenario.tree["sweep"]["cases"]["queue"]
+    single = scenario.without_sweep().unset("groups.second")
+    points = [
+        ef.Point(
+            {"control": name, "queue": queue}, single.with_settings({"groups.first.tcp.congestion_control": kind, **to})
+        )
+        for name, kind in CONTROLS.items()
+        for queue, to in queues.items()
+    ]
+    return ef.run_study(ef.Study(points, seeds=range(1, 6)))
+
+
+def main() -> None:
+    """All results."""
+    scenario = ef.load(ROOT / "examples" / "scenarios" / "coexistence.toml")
+    table = ef.study(scenario)
+    write(table)
+    draw(table)
+    single = alone(scenario)
+    for point in single.points():
+        rate = single.interval("groups.first.throughput_bps", point)
+        wait = single.interval("links.line.queue_delay_s_mean", point)
+        print(
+            f"{point['control']:7} {point['queue']:24} {rate.mean / 1e6:5.1f} ± {rate.half_width / 1e6:.1f} Mbit/s",
+            end="",
+        )
+        print(f"  {1e3 * wait.mean:6.1f} ± {1e3 * wait.half_width:.1f} ms")
+
+
+if __name__ == "__main__":
+    main()
