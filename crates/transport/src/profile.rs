@@ -223,6 +223,8 @@ words! {
         HystartPlusPlus = "hystart++",
         /// SEARCH (draft-chung-ccwg-search-09).
         Search = "search",
+        /// SEARCH with its drain phase.
+        SearchDrain = "search-drain",
     }
 }
 

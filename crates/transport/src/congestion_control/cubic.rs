@@ -71,12 +71,12 @@ impl Registered for Cubic {
 
     /// A slow start that form linux-3.2 lacks, unless it is the stack's default.
     fn contradictions(values: &Values, profile: &Profile) -> Vec<String> {
-        use profile::SlowStart::{HystartPlusPlus, Search};
+        use profile::SlowStart::{HystartPlusPlus, Search, SearchDrain};
         let given = Given::read(values);
         let default = Profile::named(profile.name).map(|stack| stack.slow_start);
         let chosen = given.slow_start.or(Some(profile.slow_start).filter(|own| Some(*own) != default));
         match chosen {
-            Some(exit @ (HystartPlusPlus | Search)) if given.form_on(profile) == Form::Linux3_2 => {
+            Some(exit @ (HystartPlusPlus | Search | SearchDrain)) if given.form_on(profile) == Form::Linux3_2 => {
                 vec![format!(
                     "form = \"linux-3.2\" has no slow_start = \"{}\"; write slow_start = \"hystart\" or form = \"linux\"",
                     exit.word()
@@ -230,8 +230,14 @@ fast_convergence = true"#,
             why: "RFC 9438 section 4.6 has one beta; ABE is experimental.",
         },
         Deviation {
-            what: "SEARCH (draft-chung-ccwg-search-09) has no drain phase, and begins again after a pause of more than a window.",
-            why: "Both are options of the draft. Between two bins the earlier window is interpolated backwards.",
+            what: "SEARCH (draft-chung-ccwg-search-09) begins again after a pause of more than a window. Between two bins \
+                   the earlier window is interpolated backwards.",
+            why: "The first is an option of the draft. The draft interpolates forward, which its authors call a mistake.",
+        },
+        Deviation {
+            what: "The drain phase of slow_start = \"search-drain\" follows the authors' Linux module: the window at its \
+                   end is the data of three bins of ACKs, at least ten segments.",
+            why: "Only the title page of the draft was at hand. Firefox's SEARCH (neqo) leaves the drain phase out.",
         },
         Deviation {
             what: "HyStart++ grows by up to eight segments per ACK, whatever slow_start_segments is.",

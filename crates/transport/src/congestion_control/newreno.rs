@@ -46,6 +46,8 @@ words! {
         HystartPlusPlus = "hystart++",
         /// SEARCH (draft-chung-ccwg-search-09).
         Search = "search",
+        /// SEARCH with its drain phase.
+        SearchDrain = "search-drain",
     }
 }
 
@@ -86,6 +88,7 @@ impl Registered for NewReno {
             None | Some(Exit::Standard) => return Ok(NewReno::of(profile)),
             Some(Exit::HystartPlusPlus) => Kind::HystartPlusPlus,
             Some(Exit::Search) => Kind::Search,
+            Some(Exit::SearchDrain) => Kind::SearchDrain,
         };
         let start = Some(Box::new(SlowStart::new(exit, profile.slow_start_segments)));
         Ok(NewReno { start, ..NewReno::of(profile) })

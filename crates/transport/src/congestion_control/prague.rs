@@ -35,12 +35,75 @@ const LEAST_RATE: f64 = 12_500.0;
 /// Its dither: the rate is above the mean for half a virtual round trip, then below.
 const DITHER: f64 = 0.03;
 
+/// Mean deviation of the round trip at which the score of a classic queue does not move, seconds.
+const DEVIATION: f64 = 750e-6;
+
+/// Queueing delay above which the score rises, seconds.
+const DEPTH: f64 = 2e-3;
+
+/// Score below which the queue counts as L4S, and most.
+const L4S: f64 = 8.0;
+const MOST: f64 = 17.0;
+
+/// Least alpha behind a classic queue: the window falls to 69 %.
+const CLASSIC_ALPHA: f64 = 0.625;
+
+/// Detection of a single queue with classic ECN by the variation and the depth of the queue (RFC 9331 appendix A.3).
+#[derive(Clone, Copy, Debug)]
+struct Classic {
+    /// Slow means of the round trip and of its deviation, and the least round trip, seconds; 0 before the first.
+    mean: f64,
+    deviation: f64,
+    least: f64,
+    /// Weight of a sample in `mean`, twice that in `deviation`.
+    weight: f64,
+    /// 0 to 8 L4S, 9 and more classic.
+    score: f64,
+}
+
+impl Classic {
+    const NEW: Classic =
+        Classic { mean: 0.0, deviation: 1e-6, least: f64::INFINITY, weight: 1.0 / 262_144.0, score: 0.0 };
+
+    fn sample(&mut self, rtt: f64) {
+        self.least = self.least.min(rtt);
+        if self.mean == 0.0 {
+            self.mean = rtt;
+            return;
+        }
+        let error = rtt - self.mean;
+        self.mean += error * self.weight;
+        self.deviation += (error.abs() - self.deviation) * self.weight / 2.0;
+    }
+
+    /// The means reach over 2 W^1.5 samples, W in packets rounded down to a power of two.
+    fn scale(&mut self, packets: f64) {
+        let log = libm::floor(libm::log2(packets.max(1.0)));
+        self.weight = libm::exp2(-(log + libm::floor(log / 2.0) + 1.0).min(18.0));
+    }
+
+    /// One more round.
+    fn update(&mut self) {
+        let log = |value: f64, reference: f64| 0.5 * libm::log2(value / reference);
+        let depth = (self.mean - self.least).max(1e-6);
+        let change = log(self.deviation.max(1e-6), DEVIATION) + log(depth, DEPTH).max(0.0);
+        self.score = (self.score + change).clamp(0.0, MOST);
+    }
+
+    /// Least alpha of a reduction.
+    fn alpha(&self) -> f64 {
+        CLASSIC_ALPHA * (self.score - L4S).clamp(0.0, 1.0)
+    }
+}
+
 /// TCP Prague.
 #[derive(Clone, Copy, Debug)]
 pub struct Prague {
     gain: f64,
     virtual_rtt: f64,
     low_rate: bool,
+    /// Detects a queue with classic ECN.
+    classic: Option<Classic>,
     /// The last ACK.
     now: Time,
     /// Rounds after slow start without scaling by round trips.
@@ -70,7 +133,7 @@ impl Registered for Prague {
     const TABLE: &'static Mechanism = &TABLE;
 
     fn build(values: &Values, _: &Profile, _: f64) -> Result<Prague, Vec<Problem>> {
-        let Given { form, gain, initial_alpha, virtual_rtt, low_rate } = Given::read(values);
+        let Given { form, gain, initial_alpha, virtual_rtt, low_rate, fallback } = Given::read(values);
         let plain_rounds = match form {
             Form::V07 => 4,
             Form::V06 => 500,
@@ -79,6 +142,7 @@ impl Registered for Prague {
             gain,
             virtual_rtt,
             low_rate: low_rate == Some(true),
+            classic: (fallback == Some(true)).then_some(Classic::NEW),
             now: Time::ZERO,
             plain_rounds,
             alpha: initial_alpha,
@@ -155,6 +219,9 @@ impl Prague {
         let (bytes, marked) = self.counted;
         if self.marked && bytes > 0.0 {
             self.alpha = average(self.alpha, marked / bytes, self.gain);
+            if let Some(classic) = &mut self.classic {
+                classic.update();
+            }
         }
         (self.counted, self.end, self.updated) = ((0.0, 0.0), acked.next, acked.now);
     }
@@ -162,7 +229,11 @@ impl Prague {
     /// A mark reduces W by alpha / 2, once in a virtual round trip; the first one by half. It ends slow start.
     fn reduce(&mut self, w: &mut Window, acked: &Acked) {
         if !self.in_loss && self.cut.is_none_or(|cut| self.is_over(cut, acked.now)) {
-            self.window *= if self.marked { left(self.alpha) } else { 0.5 };
+            if let Some(classic) = &mut self.classic {
+                classic.scale(self.window / acked.mss);
+            }
+            let alpha = self.classic.map_or(self.alpha, |classic| self.alpha.max(classic.alpha()));
+            self.window *= if self.marked { left(alpha) } else { 0.5 };
             if self.low_rate {
                 self.window = self.window.max(LEAST_RATE * self.srtt);
             }
@@ -186,6 +257,9 @@ impl Control for Prague {
         self.now = acked.now;
         if let Some(rtt) = acked.rtt.map(Duration::seconds) {
             self.srtt = if self.srtt == 0.0 { rtt } else { self.srtt + (rtt - self.srtt) / 8.0 };
+            if let Some(classic) = &mut self.classic {
+                classic.sample(rtt);
+            }
         }
         let bytes = acked.bytes as f64;
         self.counted.0 += bytes;
@@ -261,6 +335,7 @@ impl Control for Prague {
         match name {
             "alpha" => Some(self.alpha),
             "virtual_rtt" => Some(self.virtual_rtt()),
+            "classic_score" => self.classic.map(|classic| classic.score),
             _ => None,
         }
     }
@@ -294,6 +369,10 @@ params! {
         /// Below a window of 6000 bytes, pace at W per round trip even if W is less than two packets, down to
         /// 100 kbit/s.
         low_rate: Option<bool> = Flag, Absent("false") => source: "Linux implementation of TCP Prague, cwnd_mode 2";
+        /// Detect a single queue with classic ECN by the variation and depth of the queueing delay. Behind one, a mark
+        /// takes up to 31 % of the window.
+        fallback: Option<bool> = Flag, Absent("false")
+            => source: "RFC 9331 section 4.3; Linux implementation of TCP Prague v0.6, prague_ecn_fallback 1";
     }
 }
 
@@ -318,6 +397,11 @@ congestion_control = "prague""#,
             unit: "s",
             doc: "Virtual round-trip time: srtt, and max(srtt, 25 ms) from 4 rounds after slow start.",
         },
+        Observable {
+            name: "classic_score",
+            unit: "1",
+            doc: "Score of a queue with classic ECN, where fallback is on: up to 8 none, from 9 on one.",
+        },
     ],
     counters: &[],
     deviations: &[
@@ -334,14 +418,15 @@ congestion_control = "prague""#,
             what: "low_rate keeps full packets, and dithers at ACKs only.",
             why: "Linux shrinks packets until two fit in 25 ms; segments of a sender have one size.",
         },
-        Deviation { what: "There is no RFC 3168 fallback.", why: "It is off by default in Linux." },
+        Deviation {
+            what: "fallback works with every form, in real numbers. The window sets the gain of its means, not ssthresh. \
+                   The least round trip is the connection's.",
+            why: "Only v0.6 has it, with integer logarithms that carry their remainders. ssthresh seldom rises here. \
+                  Linux keeps the least round trip of 300 s.",
+        },
         Deviation {
             what: "In loss recovery the profile's recovery sets the window, and a loss leaves two packets or more.",
             why: "Recovery is the profile's for every control. Linux moves the window by one packet per ACK here too.",
-        },
-        Deviation {
-            what: "No low-rate mode with small packets, and no fallback to RFC 3168 behaviour.",
-            why: "Not built; both are off or optional in the Linux implementation.",
         },
     ],
 };
@@ -461,6 +546,64 @@ mod tests {
         assert_eq!(cc.window, 35.0 * MSS);
         cc.on_ack(&mut w, &ack(125, 3, 43, 1, 1), true);
         assert_eq!(cc.window, 35.0 * MSS * 0.875);
+    }
+
+    /// Linux v0.6 with V0 = 750 us and D0 = 2 ms: a round adds half of lg(deviation / V0), and half of lg(depth / D0)
+    /// where that is positive.
+    #[test]
+    fn a_deep_and_restless_queue_counts_as_classic() {
+        let mut classic = Classic { mean: 0.012, least: 0.010, deviation: 3e-3, ..Classic::NEW };
+        classic.update();
+        assert_eq!(classic.score, 1.0, "half of lg 4, and 2 ms of queue");
+        classic.mean = 0.026;
+        classic.update();
+        assert!((classic.score - 3.5).abs() < 1e-12, "and half of lg 8");
+        for _ in 0..10 {
+            classic.update();
+        }
+        assert_eq!((classic.score, classic.alpha()), (17.0, 0.625));
+        // A shallow and calm queue: half of lg 1/4, whatever the depth.
+        (classic.deviation, classic.mean) = (187.5e-6, 0.0105);
+        for round in 1..=8 {
+            classic.update();
+            assert_eq!(classic.score, 17.0 - f64::from(round));
+        }
+        assert_eq!(classic.alpha(), 0.625, "9");
+        classic.score = 8.4;
+        assert!((classic.alpha() - 0.25).abs() < 1e-12);
+        for _ in 0..20 {
+            classic.update();
+        }
+        assert_eq!((classic.score, classic.alpha()), (0.0, 0.0));
+    }
+
+    /// The gain is 2^-(s + s/2 + 1) with s = floor(lg W), and half of that for the deviation.
+    #[test]
+    fn the_means_of_the_detection_reach_further_with_the_window() {
+        let mut classic = Classic::NEW;
+        for (packets, shift) in [(1.0, 1.0), (3.9, 2.0), (40.0, 8.0), (100.0, 10.0), (1e6, 18.0)] {
+            classic.scale(packets);
+            assert_eq!(classic.weight, libm::exp2(-shift), "{packets}");
+        }
+        classic.sample(0.010);
+        assert_eq!((classic.mean, classic.deviation, classic.least), (0.010, 1e-6, 0.010));
+        classic.weight = 0.25;
+        classic.sample(0.014);
+        assert!((classic.mean - 0.011).abs() < 1e-15);
+        assert!((classic.deviation - (1e-6 + (0.004 - 1e-6) / 8.0)).abs() < 1e-15);
+    }
+
+    #[test]
+    fn behind_a_classic_queue_a_mark_takes_up_to_a_third() {
+        for (score, left) in [(0.0, 0.9375), (8.0, 0.9375), (8.5, 0.84375), (9.0, 0.6875), (17.0, 0.6875)] {
+            let mut cc = prague("v0.7");
+            let mut w = Window { cwnd: 40.0 * MSS, ssthresh: 20.0 * MSS };
+            cc.on_start(&mut w, MSS);
+            (cc.marked, cc.round, cc.end, cc.srtt, cc.alpha) = (true, (u64::MAX, 4), u64::MAX, 0.010, 0.125);
+            cc.classic = Some(Classic { score, ..Classic::NEW });
+            cc.reduce(&mut w, &ack(100, 1, 41, 1, 1));
+            assert_eq!(cc.window, 40.0 * MSS * left, "{score}");
+        }
     }
 
     #[test]

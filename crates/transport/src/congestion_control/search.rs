@@ -1,11 +1,12 @@
 //! SEARCH, Slow start Exit At Right CHokepoint (draft-chung-ccwg-search-09).
 //!
 //! Bytes sent and acknowledged are noted in bins of time. A window of ACKs is compared with the window that was sent a
-//! round trip earlier. Slow start ends when the ACKs bring clearly less. Not here: the drain phase after the exit.
+//! round trip earlier. Slow start ends when the ACKs bring clearly less. The drain phase then lowers the window to the
+//! data that the last round trip delivered, in the rules of the authors' Linux module.
 
 use evenflow_base::{Duration, Time};
 
-use super::Acked;
+use super::{Acked, Window};
 
 /// Bins of a window.
 const BINS: usize = 10;
@@ -19,9 +20,23 @@ const EXTRA: usize = 15;
 /// The part of the earlier window that must be missing (THRESH).
 pub const MISSING: f64 = 0.26;
 
+/// Bins that span the first round trip.
+const RTT_BINS: usize = 3;
+
+/// The drain phase sends a segment for so many that are acknowledged.
+const DRAIN: u64 = 16;
+
+/// Its least window, segments.
+const LEAST: f64 = 10.0;
+
 /// The state of SEARCH in one slow start.
 #[derive(Clone, Debug, Default)]
 pub struct Search {
+    /// A drain phase follows.
+    drains: bool,
+    /// The window at its end, once it has begun, and the segments acknowledged in it.
+    target: Option<f64>,
+    drained: u64,
     /// The length of a bin; zero before the first sample.
     bin: Duration,
     /// When the present bin ends.
@@ -37,9 +52,47 @@ pub struct Search {
 }
 
 impl Search {
+    /// With a drain phase or without.
+    pub fn new(drains: bool) -> Search {
+        Search { drains, ..Search::default() }
+    }
+
     /// Forgets everything, as after a congestion event.
     pub fn reset(&mut self) {
-        *self = Search::default();
+        *self = Search::new(self.drains);
+    }
+
+    /// Slow start with `bytes` to grow by. Gives the bytes used up, or `None` where slow start goes on.
+    pub fn step(&mut self, w: &mut Window, acked: &Acked, bytes: f64) -> Option<f64> {
+        if let Some(target) = self.target {
+            return Some(self.drain(w, acked, target, bytes));
+        }
+        if !self.leaves(acked) {
+            return None;
+        }
+        if self.drains {
+            let (now, before) = (self.number, self.number - RTT_BINS);
+            let delivered = self.acked[now % self.acked.len()] - self.acked[before % self.acked.len()];
+            self.target = Some((delivered as f64).max(LEAST * acked.mss));
+            return Some(bytes);
+        }
+        w.ssthresh = w.cwnd;
+        Some(0.0)
+    }
+
+    /// The window follows the data in flight down to `target`, where slow start ends.
+    fn drain(&mut self, w: &mut Window, acked: &Acked, target: f64, bytes: f64) -> f64 {
+        let before = self.drained / DRAIN;
+        self.drained += acked.segments;
+        let more = (self.drained / DRAIN - before) as f64 * acked.mss;
+        let flight = (acked.flight.min(w.cwnd) - acked.bytes as f64).max(0.0);
+        w.cwnd = (flight + more).max(target);
+        if w.cwnd > target {
+            return bytes;
+        }
+        w.ssthresh = w.cwnd;
+        self.reset();
+        0.0
     }
 
     /// Whether slow start ends with this ACK.
@@ -162,6 +215,48 @@ mod tests {
         assert_eq!(search.number, 1);
         assert!(!search.leaves(&ack(136 + 36 * 11, 2000, 12_000, RTT)));
         assert_eq!((search.number, search.bin), (0, Duration::ZERO));
+    }
+
+    /// Draft section 3.2: the target is what three bins of ACKs delivered. The window follows the flight, plus a segment
+    /// for 16 acknowledged ones. Slow start ends where it reaches the target.
+    #[test]
+    fn the_drain_phase_lowers_the_window_to_the_delivered_data() {
+        let mut search = Search { number: 30, bin: RTT, end: Time(0), rtt: RTT, ..Search::new(true) };
+        for (bin, acked) in (0..=30u64).map(|bin| (bin as usize, bin * 5000)) {
+            search.number = bin;
+            search.put(acked, 3 * acked);
+        }
+        let mut w = Window { cwnd: 60_000.0, ssthresh: f64::INFINITY };
+        let now = ack(1, 155_000, 500_000, RTT);
+        assert_eq!(search.step(&mut w, &now, 2000.0), Some(2000.0));
+        assert_eq!((w.cwnd, search.target), (60_000.0, Some(15_000.0)));
+        let step = |search: &mut Search, w: &mut Window, segments: u64| {
+            let bytes = segments * 1000;
+            search.step(w, &Acked { bytes, segments, flight: w.cwnd, ..now }, bytes as f64)
+        };
+        assert_eq!(step(&mut search, &mut w, 10), Some(10_000.0));
+        assert_eq!(w.cwnd, 50_000.0);
+        assert_eq!(step(&mut search, &mut w, 10), Some(10_000.0));
+        assert_eq!(w.cwnd, 41_000.0, "16 segments were acknowledged");
+        assert_eq!(step(&mut search, &mut w, 20), Some(20_000.0));
+        assert_eq!((w.cwnd, w.ssthresh), (22_000.0, f64::INFINITY));
+        assert_eq!(step(&mut search, &mut w, 8), Some(0.0));
+        assert_eq!((w.cwnd, w.ssthresh, search.target, search.drains), (15_000.0, 15_000.0, None, true));
+    }
+
+    /// The target is at least ten segments, and a congestion event ends the drain.
+    #[test]
+    fn a_drain_keeps_ten_segments_and_ends_with_a_loss() {
+        let mut search = Search { number: 30, bin: RTT, end: Time(0), rtt: RTT, ..Search::new(true) };
+        for bin in 0..=30 {
+            search.number = bin;
+            search.put(0, bin as u64 * 1000);
+        }
+        let mut w = Window { cwnd: 60_000.0, ssthresh: f64::INFINITY };
+        assert!(search.step(&mut w, &ack(1, 0, 20_000, RTT), 1000.0).is_some());
+        assert_eq!(search.target, Some(10_000.0));
+        search.reset();
+        assert_eq!((search.target, search.drains), (None, true));
     }
 
     /// Bins without an ACK repeat the bin before them.

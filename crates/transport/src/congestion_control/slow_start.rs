@@ -36,6 +36,7 @@ impl SlowStart {
             profile::SlowStart::Hystart => Exit::Hystart(Hystart::default()),
             profile::SlowStart::HystartPlusPlus => Exit::HystartPlusPlus(HystartPlusPlus::default()),
             profile::SlowStart::Search => Exit::Search(Box::default()),
+            profile::SlowStart::SearchDrain => Exit::Search(Box::new(Search::new(true))),
         };
         SlowStart { exit, most, smoothed: None, least: None }
     }
@@ -64,10 +65,9 @@ impl SlowStart {
     pub(super) fn grow(&mut self, w: &mut Window, acked: &Acked, bytes: f64) -> f64 {
         let plain = self.most.map_or(f64::INFINITY, |n| f64::from(n) * acked.mss);
         if let Exit::Search(search) = &mut self.exit
-            && search.leaves(acked)
+            && let Some(used) = search.step(w, acked, bytes)
         {
-            w.ssthresh = w.cwnd;
-            return 0.0;
+            return used;
         }
         match &mut self.exit {
             Exit::Hystart(hystart) => {
