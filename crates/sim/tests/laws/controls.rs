@@ -235,6 +235,48 @@ fn prague_has_the_rate_of_a_round_trip_of_25_ms_where_its_own_is_shorter() {
     }
 }
 
+/// The shares of a Prague flow beside a CUBIC flow behind `queue`, in percent, without and with its fallback, and the
+/// last score of the queue.
+fn prague_beside_cubic(queue: &str, fallback: bool) -> (f64, f64) {
+    let text = format!(
+        r#"
+duration = "30 s"
+warmup = "10 s"
+links.line = {{ rate = "20 Mbit/s", delay = "10 ms", queue = {queue} }}
+[groups.cubic]
+users = 1
+path = ["line"]
+traffic = {{ kind = "bulk" }}
+tcp = {{ stack = "linux", congestion_control = "cubic", ecn = "classic" }}
+[groups.prague]
+users = 1
+path = ["line"]
+traffic = {{ kind = "bulk", start = "1 s" }}
+tcp = {{ stack = "linux", congestion_control = {{ kind = "prague", fallback = {fallback} }} }}
+[record]
+series = [{{ of = "groups.prague.users[0].flows[0].classic_score", every = "1 s" }}]
+"#
+    );
+    let run = run(&text, 1);
+    let rate = |group: &str| run.number(&format!("groups.{group}.throughput_bps"));
+    let score = run.column("groups.prague.users[0].flows[0].classic_score").1.last().copied();
+    (100.0 * rate("prague") / (rate("prague") + rate("cubic")), score.unwrap_or(f64::NAN))
+}
+
+/// RFC 9331 section 4.3: behind a single queue with classic ECN Prague takes nine tenths of the line. With its fallback the
+/// shares are near even. Behind DualPI2 the fallback changes nothing.
+#[test]
+fn prague_falls_back_behind_a_classic_queue_only() {
+    let red = r#"{ kind = "red", action = "mark", min_threshold = "20 packets", max_threshold = "60 packets" }"#;
+    for queue in [r#"{ kind = "codel" }"#, red] {
+        let (plain, _) = prague_beside_cubic(queue, false);
+        let (fallen, score) = prague_beside_cubic(queue, true);
+        assert!(plain > 85.0 && (40.0..65.0).contains(&fallen) && score > 9.0, "{queue}: {plain} {fallen} {score}");
+    }
+    let (plain, _) = prague_beside_cubic(r#"{ kind = "dualpi2" }"#, false);
+    assert_eq!(prague_beside_cubic(r#"{ kind = "dualpi2" }"#, true), (plain, 0.0));
+}
+
 /// SEARCH leaves slow start after the link is full, at five or six bandwidth-delay products. A larger buffer then loses
 /// nothing. Plain slow start leaves by losses only.
 #[test]
@@ -262,4 +304,9 @@ tcp = {{ stack = "linux", congestion_control = {{ kind = "cubic", slow_start = "
     assert!(search.number("links.line.utilisation") > 0.99);
     let queue = search.number("links.line.queue_packets_mean");
     assert!((4.0 * 173.0..6.0 * 173.0).contains(&queue), "{queue}"); // a bandwidth-delay product is 173 packets
+    // The drain phase takes the queue away.
+    let drain = start("search-drain");
+    assert_eq!(drain.drops("line"), 0.0);
+    let (queue, used) = (drain.number("links.line.queue_packets_mean"), drain.number("links.line.utilisation"));
+    assert!(queue < 173.0 && used > 0.9, "{queue} {used}");
 }

@@ -21,6 +21,9 @@ const TIMESTAMPS: usize = 12;
 /// of the timestamps.
 const SYN_ACK: usize = 8;
 
+/// Rounds of marked packets only after which the field counts as mangled (section 3.2.2.3).
+const ROUNDS: u32 = 4;
+
 /// SACK blocks that keep precedence (section 3.2.3.3).
 const BLOCKS_FIRST: usize = 2;
 
@@ -146,13 +149,28 @@ pub struct Reported {
     /// Packets and marks that ACKs without option covered since the last one with option.
     before: (u32, u32),
     mss: u64,
+    /// Tests of the first feedback.
+    tests: Tests,
+}
+
+/// Tests of the feedback after the handshake (sections 3.2.2.3 and 3.2.2.4).
+#[derive(Clone, Copy, Debug)]
+enum Tests {
+    /// No feedback has come.
+    First,
+    /// Every packet was marked for so many rounds. The present one ends with this byte.
+    Marked(u32, u64),
+    /// The path passed.
+    Passed,
+    /// The counter began with 0, or every packet was marked: no mark is answered.
+    Failed,
 }
 
 impl Reported {
     /// Before the handshake.
     pub fn new(mss: u64) -> Reported {
         let bytes = FIRST_BYTES.map(u64::from);
-        Reported { bytes, arrived: None, seen: false, zeroed: false, before: (0, 0), mss }
+        Reported { bytes, arrived: None, seen: false, zeroed: false, before: (0, 0), mss, tests: Tests::First }
     }
 
     /// An ACK arrives with or without option.
@@ -167,6 +185,20 @@ impl Reported {
     /// s.e0b, s.ceb, s.e1b.
     pub fn bytes(&self) -> [u64; CODEPOINTS] {
         self.bytes
+    }
+
+    /// Tests the counter of an ACK up to byte `una` that shows `marks` marks of `packets` packets; data up to `next` left.
+    /// True if marks are not to be answered and no packet is to be ECN-capable.
+    pub fn fails(&mut self, flags: u8, marks: u32, packets: u32, una: u64, next: u64) -> bool {
+        self.tests = match self.tests {
+            Tests::First if number_of(flags & ACE) == 0 => Tests::Failed,
+            Tests::First | Tests::Marked(..) if marks < packets => Tests::Passed,
+            Tests::First => Tests::Marked(0, next),
+            Tests::Marked(ROUNDS.., end) if una >= end => Tests::Failed,
+            Tests::Marked(rounds, end) if una >= end => Tests::Marked(rounds + 1, next),
+            other => other,
+        };
+        matches!(self.tests, Tests::Failed)
     }
 
     /// Newly marked packets in an ACK that is not superseded (appendix A.2.2), and whether its fields contradict

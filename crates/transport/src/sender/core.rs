@@ -351,14 +351,18 @@ impl Core {
     }
 
     /// The same with the AccECN option. After contradictory feedback no packet is ECN-capable (RFC 9768 section 3.2.3.2.5).
+    /// Neither is one, nor is a mark answered, where the counter begins with 0 or all packets of the first rounds are
+    /// marked (sections 3.2.2.4 and 3.2.2.3).
     #[inline(never)]
     fn decode_option(&mut self, ack: &Packet, known: u8, packets: u32) -> u32 {
+        let (una, next) = (self.una.max(ack.seq), self.next);
         let Some(bytes) = &mut self.bytes else { return 0 };
         let (marks, contradicts) = bytes.decode(ack.flags, known, packets);
-        if contradicts {
+        let fails = bytes.fails(ack.flags, marks, packets, una, next);
+        if fails || contradicts {
             self.bar();
         }
-        marks
+        if fails { 0 } else { marks }
     }
 
     /// No packet is ECN-capable from here on: its field is mangled on the path.

@@ -3,7 +3,7 @@
 //! A script says what applications do, in ms: `0 client open`, `20 server write 300`, `40 client close`,
 //! `read N`, `abort`, `equip`; and
 //! what the wire does: `lose 3 5` (the third and the fifth segment are lost), `window 7 0` (the seventh is made to tell a window of
-//! 0), `mark 2` (the second gets a congestion mark), `40 inject > RST 5` (a segment that neither end sent
+//! 0), `mark 2` (the second gets a congestion mark), `zero 5` (the fifth loses its flags of ECN), `40 inject > RST 5` (a segment that neither end sent
 //! reaches the server).
 //!
 //! A trace has a line for each segment, at the time at which it is sent: `20 > 0:100 ack 0` (from the client, bytes 0 to 99),
@@ -42,6 +42,7 @@ struct Wire {
     lose: Vec<u64>,
     windows: BTreeMap<u64, u16>,
     mark: Vec<u64>,
+    zero: Vec<u64>,
     /// The field that packets get on the way, by number.
     mangle: BTreeMap<u64, evenflow_base::Ecn>,
     now: Time,
@@ -74,6 +75,7 @@ impl Wire {
             lose: Vec::new(),
             windows: BTreeMap::new(),
             mark: Vec::new(),
+            zero: Vec::new(),
             mangle: BTreeMap::new(),
             now: Time::ZERO,
             trace: Vec::new(),
@@ -146,6 +148,9 @@ impl Wire {
             self.line(text);
             if self.mark.contains(&self.sent) {
                 packet.set_ecn(evenflow_base::Ecn::Congestion);
+            }
+            if self.zero.contains(&self.sent) {
+                packet.flags &= !crate::ecn::ACE;
             }
             if let Some(field) = self.mangle.get(&self.sent) {
                 packet.set_ecn(*field);
@@ -236,6 +241,7 @@ impl Wire {
             match words[0] {
                 "lose" => self.lose.extend(words[1..].iter().map(number)),
                 "mark" => self.mark.extend(words[1..].iter().map(number)),
+                "zero" => self.zero.extend(words[1..].iter().map(number)),
                 "window" => {
                     self.windows.insert(number(&words[1]), number(&words[2]) as u16);
                 }

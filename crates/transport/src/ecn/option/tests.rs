@@ -180,3 +180,35 @@ fn invalid_transitions() {
         }
     }
 }
+
+/// Section 3.2.2.4: only the first feedback is tested, for 0 alone.
+#[test]
+fn a_first_counter_of_zero_fails() {
+    let mut s = Reported::new(MSS);
+    assert!(s.fails(flags_of(0), 0, 2, 2000, 20_000));
+    assert!(s.fails(flags_of(5), 0, 2, 4000, 20_000), "for the rest of the connection");
+    for first in 1..8 {
+        let mut s = Reported::new(MSS);
+        assert!(!s.fails(flags_of(first), 0, 2, 2000, 20_000));
+        assert!(!s.fails(flags_of(0), 0, 2, 4000, 20_000), "a turn of the counter");
+    }
+}
+
+/// Section 3.2.2.3: every packet of four rounds is marked. A packet without mark ends the test.
+#[test]
+fn four_rounds_of_marks_fail() {
+    let rounds = |unmarked: Option<u64>| {
+        let mut s = Reported::new(MSS);
+        (1..30u64).find(|&ack| {
+            let packets = 2;
+            let marks = packets - u32::from(unmarked == Some(ack));
+            s.fails(flags_of(5), marks, packets, ack * 1000, ack * 1000 + 5000)
+        })
+    };
+    // Rounds begin with the ACKs of 1, 6, 11, 16, 21 kB.
+    assert_eq!(rounds(None), Some(26));
+    for unmarked in [1, 2, 20, 25] {
+        assert_eq!(rounds(Some(unmarked)), None, "{unmarked}");
+    }
+    assert_eq!(rounds(Some(27)), Some(26));
+}
