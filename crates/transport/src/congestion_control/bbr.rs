@@ -126,6 +126,8 @@ struct Echo {
     loss_in_cycle: bool,
     /// Rounds of Startup with many marks.
     rounds: u32,
+    /// Delivered bytes at the end of a reduction by marks (TCP_CA_CWR).
+    reduced_to: u64,
 }
 
 /// State from before a recovery that may turn out spurious.
@@ -280,6 +282,7 @@ impl Registered for Bbr {
             in_cycle: false,
             loss_in_cycle: false,
             rounds: 0,
+            reduced_to: 0,
         };
         Ok(Bbr {
             linux: params.form == Some(Form::Linux),
@@ -806,6 +809,9 @@ impl Bbr {
     fn count_marks(&mut self, rs: &Rs) {
         let Some(echo) = &mut self.echo else { return };
         echo.total += u64::from(rs.sample.marks);
+        if rs.sample.marks > 0 && self.delivered > echo.reduced_to {
+            echo.reduced_to = self.delivered + rs.sample.in_flight;
+        }
         if self.round_start {
             echo.eligible |= self.min_rtt <= ECN_RTT;
             let delivered = (self.delivered - echo.updated.0) as f64;
@@ -1002,10 +1008,13 @@ impl Bbr {
         }
     }
 
-    /// Linux probes again at once in a cycle that had marks and no loss (`bbr_check_time_to_probe_bw`).
+    /// Linux probes again in a cycle that had marks and no loss, a round trip after the marks at the earliest
+    /// (`bbr_check_time_to_probe_bw` in state Open).
     fn marks_have_ceased(&self) -> bool {
         self.recovery == Recovery::Open
-            && self.echo.is_some_and(|echo| echo.eligible && echo.in_cycle && !echo.loss_in_cycle)
+            && self.echo.is_some_and(|echo| {
+                echo.eligible && echo.in_cycle && !echo.loss_in_cycle && self.delivered > echo.reduced_to
+            })
     }
 
     /// `IsTimeToProbeBW`.
@@ -1396,6 +1405,31 @@ mod tests {
         rig.round(1e6, 4, 4000);
         assert!(rig.cc.was_too_high && rig.cc.state == State::Down);
         assert!(rig.cc.inflight_long.is_finite());
+    }
+
+    /// While marks go on, the state of the kernel is CWR: no probe. It follows a round trip after the last mark.
+    #[test]
+    fn a_probe_follows_where_marks_have_ceased() {
+        let mut rig = linux();
+        for _ in 0..4 {
+            rig.round(1e6, 4, 6000);
+        }
+        while rig.cc.state != State::Cruise {
+            rig.round(1e6, 4, 3000);
+        }
+        rig.cc.rounds_since_up = 0;
+        rig.cc.wait = Duration::from_millis(10_000);
+        rig.marks = 1;
+        for _ in 0..3 {
+            rig.round(1e6, 4, 4000);
+            rig.cc.rounds_since_up = 0;
+            assert_eq!(rig.cc.state, State::Cruise);
+        }
+        rig.marks = 0;
+        rig.round(1e6, 4, 4000);
+        assert_eq!(rig.cc.state, State::Cruise, "data of the marked round is in flight");
+        rig.round(1e6, 4, 4000);
+        assert_eq!(rig.cc.state, State::Refill);
     }
 
     fn close(a: f64, b: f64) -> bool {
