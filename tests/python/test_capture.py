@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import struct
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,63 @@ def test_over_ipv6_the_option_says_it() -> None:
     assert data
     assert all(packet[0] == 0x60 and packet[42:44] == b"\x1e\x01" and packet[44] & 0x80 for packet in data)
     assert {packet[44] & 0x70 for packet in data} >= {0x00, 0x10, 0x20}
+
+
+COUNTED = """
+duration = "4 s"
+links.core = {{ rate = "2 Mbit/s", delay = "10 ms", queue = {{ kind = "codel" }} }}
+record.trace = ["groups.a"]
+[groups.a]
+users = 1
+path = ["core"]
+traffic = {{ kind = "bulk" }}
+tcp = {{ ecn = "accurate", accurate_ecn_option = true, ect = {ect} }}
+"""
+
+
+def accurate_option(packet: bytes) -> tuple[int, list[int]] | None:
+    """Kind and fields of the AccECN option in an IPv4 packet (RFC 9768 section 3.2.3), by a walk over the options."""
+    segment = packet[4 * (packet[0] & 15) :]
+    options = segment[20 : 4 * (segment[12] >> 4)]
+    at, found = 0, None
+    while at < len(options):
+        kind = options[at]
+        if kind <= 1:
+            at += 1
+            continue
+        length = options[at + 1]
+        assert 2 <= length <= len(options) - at
+        if kind in (172, 174):
+            assert found is None
+            assert length in (2, 5, 8, 11)
+            found = kind, [int.from_bytes(options[at + i : at + i + 3], "big") for i in range(2, length, 3)]
+        at += length
+    return found
+
+
+@pytest.mark.parametrize(("ect", "kind"), [(0, 172), (1, 174)])
+def test_the_accecn_option_is_in_the_file(ect: int, kind: int) -> None:
+    chosen = ef.Scenario(tomllib.loads(COUNTED.format(ect=ect)))
+    found = packets(capture.pcapng(chosen.run(1), chosen, "end"))
+    octets = {"none": 0, "e1b": 1, "e0b": 1, "ceb": 0}
+    codepoints = list(octets)
+    orders = {172: ["e0b", "ceb", "e1b"], 174: ["e1b", "ceb", "e0b"]}
+    kinds: dict[int, int] = {}
+    for _, _, packet in found:
+        flags, from_server = packet[33], packet[13] == 2
+        option = accurate_option(packet)
+        assert option is None or not flags & 2 or flags & 16, "no SYN has it"
+        if flags & 18 == 18:
+            assert option == (172, [1, 0, 1]), "the SYN-ACK tests the path"
+        if option is not None and from_server:
+            name, fields = option
+            assert fields == [octets[key] % 2**24 for key in orders[name][: len(fields)]]
+            kinds[name] = kinds.get(name, 0) + (len(fields) == 2)
+        if not from_server:
+            payload = struct.unpack_from("!H", packet, 2)[0] - 20 - 4 * (packet[32] >> 4)
+            octets[codepoints[packet[1] & 3]] += payload
+    assert octets["ceb"] > 0
+    assert kinds[kind] > 100, "after the first mark two fields"
 
 
 TUNNEL = """

@@ -69,6 +69,11 @@ impl AccEcn {
         (place < usize::from(self.fields)).then(|| self.counters[counter])
     }
 
+    /// Kind 172 in order 0, 174 in order 1.
+    pub fn kind(&self) -> u8 {
+        if self.order1 { ACCECN1 } else { ACCECN0 }
+    }
+
     /// The option on the wire (figure 4).
     pub fn encode(&self) -> Vec<u8> {
         let mut order = [0, 1, 2];
@@ -76,8 +81,7 @@ impl AccEcn {
             order.reverse();
         }
         let fields = order.iter().filter_map(|&counter| self.field(counter));
-        let kind = if self.order1 { ACCECN1 } else { ACCECN0 };
-        let mut bytes = vec![kind, 2 + 3 * self.fields];
+        let mut bytes = vec![self.kind(), 2 + 3 * self.fields];
         bytes.extend(fields.flat_map(|field| field.to_be_bytes()[1..].to_vec()));
         bytes
     }

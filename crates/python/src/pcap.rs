@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use evenflow_base::Signals;
+use evenflow_base::options::AccEcn;
 use evenflow_wire::capture::{Outer, Row, Writer};
 
 /// Columns by name, little-endian f64, a missing value being NaN, in rows of equal number.
@@ -30,7 +31,7 @@ impl Columns {
     }
 
     fn at(&self, name: &str, row: usize) -> Option<f64> {
-        self.0[name].get(row).copied().filter(|x| !x.is_nan())
+        self.0.get(name)?.get(row).copied().filter(|x| !x.is_nan())
     }
 
     fn whole(&self, name: &str, row: usize) -> u64 {
@@ -76,6 +77,11 @@ impl Columns {
             stamp: self.whole("stamp", row) as u32,
             ts_val: self.whole("ts_val", row) as u32,
             blocks: (0..BLOCKS.len()).filter_map(block).collect(),
+            accurate: some("accecn_kind").map(|kind| {
+                let counters = COUNTERS.map(some);
+                let fields = counters.iter().flatten().count();
+                AccEcn::new(kind == 174, counters.map(|bytes| bytes.unwrap_or(0) as u32), fields)
+            }),
             ecn: self.whole("ecn", row) as u8,
             re,
             says: Signals {
@@ -92,6 +98,9 @@ impl Columns {
 
 const BLOCKS: [(&str, &str); 3] =
     [("sack_1_from", "sack_1_to"), ("sack_2_from", "sack_2_to"), ("sack_3_from", "sack_3_to")];
+
+/// Columns of the AccECN option, which a trace without it lacks.
+const COUNTERS: [&str; 3] = ["accecn_e0b", "accecn_ceb", "accecn_e1b"];
 
 const OUTER: [[&str; 5]; 2] = [
     ["outer_1_ecn", "outer_1_re", "outer_1_tunnel", "outer_1_sequence", "outer_1_bytes"],

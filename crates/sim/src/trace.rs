@@ -115,8 +115,11 @@ impl Trace {
     /// The columns. Fields that a packet does not have are NaN.
     pub fn columns(&self) -> Vec<Column> {
         let times: Vec<f64> = self.rows.iter().map(|row| row.time.seconds()).collect();
+        let counts = self.carried.iter().any(|carried| carried.accurate.is_some());
+        let accurate = if counts { ACCURATE } else { &[] };
         FIELDS
             .iter()
+            .chain(accurate)
             .map(|(name, value)| Column {
                 name: format!("trace.{name}"),
                 times: times.clone(),
@@ -225,9 +228,23 @@ const FIELDS: &[(&str, Value)] = &[
     ("outer_2_bytes", |_, c| outer(c, 1, |o| f64::from(o.bytes))),
 ];
 
+/// A field of the AccECN option: 0 ECT(0), 1 CE, 2 ECT(1).
+fn counter(c: Beside, field: usize) -> Option<f64> {
+    c.accurate.and_then(|option| option.field(field)).map(f64::from)
+}
+
+/// The columns of a trace with AccECN options.
+const ACCURATE: &[(&str, Value)] = &[
+    ("accecn_kind", |_, c| c.accurate.map(|option| f64::from(option.kind()))),
+    ("accecn_e0b", |_, c| counter(c, 0)),
+    ("accecn_ceb", |_, c| counter(c, 1)),
+    ("accecn_e1b", |_, c| counter(c, 2)),
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use evenflow_base::options::AccEcn;
     use evenflow_base::{Ecn, flags};
 
     /// A data segment with everything that a packet can carry, and a pure ACK.
@@ -307,6 +324,24 @@ mod tests {
         ] {
             assert_eq!((of(name, 0), of(name, 1)), (first, second), "{name}");
         }
+    }
+
+    /// Without an AccECN option there are no columns for it.
+    #[test]
+    fn counters_of_the_accecn_option_are_columns() {
+        let (mut trace, mut options) = (Trace::default(), Options::default());
+        let mut ack = Packet { seq: 8500, flags: flags::ACK, ..Packet::new(3, 52, 0) };
+        let mut add = |ack: &Packet, options: &Options| {
+            trace.add(Time(1), 3, Place::END, Action::Send, None, ack, options).expect("few rows");
+            trace.columns().into_iter().filter(|c| c.name.contains("accecn")).collect::<Vec<_>>()
+        };
+        assert!(add(&ack, &options).is_empty());
+        options.attach(&mut ack).accurate = Some(AccEcn::new(true, [7, 8, 9], 2));
+        let found = add(&ack, &options);
+        let names: Vec<_> = found.iter().map(|c| (c.name.as_str(), c.values[1])).collect();
+        assert_eq!(names[0], ("trace.accecn_kind", 174.0));
+        assert!(names[1].1.is_nan() && found.iter().all(|c| c.values[0].is_nan()));
+        assert_eq!(names[2..], [("trace.accecn_ceb", 8.0), ("trace.accecn_e1b", 9.0)]);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use evenflow_base::options::AccEcn;
 use evenflow_base::{Ecn, Signals};
 
 use crate::pcapng::Capture;
@@ -57,6 +58,8 @@ pub struct Row {
     pub ts_val: u32,
     /// SACK blocks.
     pub blocks: Vec<(u64, u64)>,
+    /// The AccECN option.
+    pub accurate: Option<AccEcn>,
     /// The ECN field and the RE flag.
     pub ecn: u8,
     /// The RE flag.
@@ -180,6 +183,7 @@ impl Writer {
             scale: row.scale.filter(|_| syn && row.size >= BARE),
             timestamps: has_timestamps.then_some((value, echo)),
             blocks: row.blocks.iter().map(|(from, to)| (*from as u32 + 1, *to as u32 + 1)).collect(),
+            accurate: row.accurate,
         };
         header.encode(pseudo, row.payload)
     }

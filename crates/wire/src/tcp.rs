@@ -1,5 +1,7 @@
 //! The TCP header (RFC 9293 section 3.1) with the flag AE (RFC 9768 section 3.1) and the options of an ordinary connection: window
-//! scale and timestamps (RFC 7323), SACK (RFC 2018).
+//! scale and timestamps (RFC 7323), SACK (RFC 2018), byte counters of accurate ECN (RFC 9768 section 3.2.3).
+
+use evenflow_base::options::AccEcn;
 
 use crate::{Malformed, split};
 
@@ -27,6 +29,8 @@ pub struct Header {
     pub timestamps: Option<(u32, u32)>,
     /// SACK blocks, at most three beside timestamps, else four.
     pub blocks: Vec<(u32, u32)>,
+    /// The AccECN option.
+    pub accurate: Option<AccEcn>,
 }
 
 const END: u8 = 0;
@@ -37,7 +41,7 @@ const TIMESTAMPS: u8 = 8;
 
 impl Header {
     /// The header, options and padding included; its checksum covers `pseudo`, the pseudo-header of the IP version without the length
-    /// (RFC 9293 section 3.1), and a payload of so many zeros. Blocks for which there is no room are left out.
+    /// (RFC 9293 section 3.1), and a payload of so many zeros. Blocks and counters for which there is no room are left out.
     pub fn encode(&self, pseudo: &[u8], payload: u16) -> Vec<u8> {
         let mut options = Vec::new();
         if let Some(scale) = self.scale {
@@ -54,6 +58,12 @@ impl Header {
             options.extend([NOP, NOP, SACK, 2 + 8 * blocks.len() as u8]);
             options
                 .extend(blocks.iter().flat_map(|(from, to)| [from.to_be_bytes(), to.to_be_bytes()].concat()));
+        }
+        if let Some(option) = self.accurate.map(|accurate| accurate.encode())
+            && options.len() + option.len() <= 40
+        {
+            options.extend(option);
+            options.resize(options.len().next_multiple_of(4), NOP);
         }
         let length = LENGTH + options.len();
         let mut bytes = Vec::with_capacity(length);
@@ -117,7 +127,7 @@ impl Header {
                     read.blocks =
                         option[2..].chunks_exact(8).map(|block| (four(block), four(&block[4..]))).collect();
                 }
-                _ => {}
+                _ => read.accurate = AccEcn::decode(option).or(read.accurate),
             }
         }
         Ok((read, rest))
@@ -168,6 +178,24 @@ mod tests {
         assert_eq!(Header::decode(&ack.encode(&[], 0)).expect("a header").0.blocks.len(), 4);
     }
 
+    /// RFC 9768 figure 4: the SYN-ACK's option, its padding, and no space next to timestamps and three blocks.
+    #[test]
+    fn counters_of_accurate_ecn() {
+        let accurate = Some(AccEcn::new(false, [1, 0, 1], 3));
+        let mut header = Header { timestamps: Some((1, 2)), accurate, ..Header::default() };
+        let bytes = header.encode(&[], 0);
+        assert_eq!(bytes[32..], [172, 11, 0, 0, 1, 0, 0, 0, 0, 0, 1, 1]);
+        header.blocks = vec![(1, 2); 3];
+        assert_eq!(Header::decode(&header.encode(&[], 0)).expect("a header").0.accurate, None);
+        header.blocks.pop();
+        header.accurate = Some(AccEcn::new(true, [1, 0, 1], 2));
+        assert_eq!(
+            Header::decode(&header.encode(&[], 0)).expect("a header").0,
+            header,
+            "two blocks leave 8 bytes"
+        );
+    }
+
     #[test]
     fn malformed_headers() {
         assert_eq!(Header::decode(&[0; 19]), Err(Malformed::Short { need: 20, have: 19 }));
@@ -185,9 +213,11 @@ mod tests {
         #[test]
         fn what_is_written_is_read(ports: (u16, u16), numbers: (u32, u32), flags in 0u16..512, window: u16,
                                    scale: Option<u8>, timestamps: Option<(u32, u32)>,
-                                   blocks in prop::collection::vec(any::<(u32, u32)>(), 0..3)) {
+                                   blocks in prop::collection::vec(any::<(u32, u32)>(), 0..2),
+                                   counters: Option<(bool, [u32; 3])>) {
+            let accurate = counters.map(|(order, counters)| AccEcn::new(order, counters.map(|bytes| bytes >> 8), 3));
             let header = Header { source: ports.0, destination: ports.1, seq: numbers.0, ack: numbers.1, flags, window, scale,
-                                  timestamps, blocks };
+                                  timestamps, blocks, accurate };
             let bytes = header.encode(&[], 0);
             prop_assert_eq!(bytes.len() % 4, 0);
             prop_assert_eq!(Header::decode(&bytes), Ok((header, &[][..])));

@@ -267,11 +267,15 @@ series = [{{ of = "groups.prague.users[0].flows[0].classic_score", every = "1 s"
 /// shares are near even. Behind DualPI2 the fallback changes nothing.
 #[test]
 fn prague_falls_back_behind_a_classic_queue_only() {
-    let red = r#"{ kind = "red", action = "mark", min_threshold = "20 packets", max_threshold = "60 packets" }"#;
+    let red =
+        r#"{ kind = "red", action = "mark", min_threshold = "20 packets", max_threshold = "60 packets" }"#;
     for queue in [r#"{ kind = "codel" }"#, red] {
         let (plain, _) = prague_beside_cubic(queue, false);
         let (fallen, score) = prague_beside_cubic(queue, true);
-        assert!(plain > 85.0 && (40.0..65.0).contains(&fallen) && score > 9.0, "{queue}: {plain} {fallen} {score}");
+        assert!(
+            plain > 85.0 && (40.0..65.0).contains(&fallen) && score > 9.0,
+            "{queue}: {plain} {fallen} {score}"
+        );
     }
     let (plain, _) = prague_beside_cubic(r#"{ kind = "dualpi2" }"#, false);
     assert_eq!(prague_beside_cubic(r#"{ kind = "dualpi2" }"#, true), (plain, 0.0));
@@ -307,6 +311,7 @@ tcp = {{ stack = "linux", congestion_control = {{ kind = "cubic", slow_start = "
     // The drain phase takes the queue away.
     let drain = start("search-drain");
     assert_eq!(drain.drops("line"), 0.0);
-    let (queue, used) = (drain.number("links.line.queue_packets_mean"), drain.number("links.line.utilisation"));
+    let (queue, used) =
+        (drain.number("links.line.queue_packets_mean"), drain.number("links.line.utilisation"));
     assert!(queue < 173.0 && used > 0.9, "{queue} {used}");
 }

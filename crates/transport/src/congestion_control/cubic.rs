@@ -76,7 +76,9 @@ impl Registered for Cubic {
         let default = Profile::named(profile.name).map(|stack| stack.slow_start);
         let chosen = given.slow_start.or(Some(profile.slow_start).filter(|own| Some(*own) != default));
         match chosen {
-            Some(exit @ (HystartPlusPlus | Search | SearchDrain)) if given.form_on(profile) == Form::Linux3_2 => {
+            Some(exit @ (HystartPlusPlus | Search | SearchDrain))
+                if given.form_on(profile) == Form::Linux3_2 =>
+            {
                 vec![format!(
                     "form = \"linux-3.2\" has no slow_start = \"{}\"; write slow_start = \"hystart\" or form = \"linux\"",
                     exit.word()

@@ -121,7 +121,13 @@ fn controls() -> impl Strategy<Value = Kind> {
     ];
     let cubic = (
         prop_oneof![Just("rfc"), Just("linux"), Just("linux-3.2")],
-        prop_oneof![Just("standard"), Just("hystart"), Just("hystart++"), Just("search"), Just("search-drain")],
+        prop_oneof![
+            Just("standard"),
+            Just("hystart"),
+            Just("hystart++"),
+            Just("search"),
+            Just("search-drain")
+        ],
         0.01..10.0,
         0.1..0.99,
         any::<bool>(),

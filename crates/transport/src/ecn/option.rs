@@ -170,7 +170,15 @@ impl Reported {
     /// Before the handshake.
     pub fn new(mss: u64) -> Reported {
         let bytes = FIRST_BYTES.map(u64::from);
-        Reported { bytes, arrived: None, seen: false, zeroed: false, before: (0, 0), mss, tests: Tests::First }
+        Reported {
+            bytes,
+            arrived: None,
+            seen: false,
+            zeroed: false,
+            before: (0, 0),
+            mss,
+            tests: Tests::First,
+        }
     }
 
     /// An ACK arrives with or without option.

@@ -386,9 +386,14 @@ fn a_path_that_marks_everything_ends_ect() {
         let mut wire = Wire::new(&Profile { accurate_ecn_option: option, ..counting() });
         wire.mark = (4..1000).collect();
         wire.run("0 client open\n30 client write 8000");
-        let data: Vec<bool> =
-            wire.trace.iter().filter(|row| row.contains("> ") && row.contains(':')).map(|row| row.contains("ect")).collect();
-        let (sent, marks) = (data.iter().filter(|ect| **ect).count() as u64, wire.connection.sender.marks_reported());
+        let data: Vec<bool> = wire
+            .trace
+            .iter()
+            .filter(|row| row.contains("> ") && row.contains(':'))
+            .map(|row| row.contains("ect"))
+            .collect();
+        let (sent, marks) =
+            (data.iter().filter(|ect| **ect).count() as u64, wire.connection.sender.marks_reported());
         (sent, marks, wire.connection.sender.window().cwnd)
     };
     let (sent, marks, cwnd) = run(true);
