@@ -1,5 +1,5 @@
-//! The TCP header (RFC 9293 section 3.1) with the flag AE (RFC 9768 section 3.1) and the options of an ordinary connection: window
-//! scale and timestamps (RFC 7323), SACK (RFC 2018), byte counters of accurate ECN (RFC 9768 section 3.2.3).
+//! The TCP header (RFC 9293 section 3.1) with the flag AE (RFC 9768 section 3.1). Options: window scale and timestamps
+//! (RFC 7323), SACK (RFC 2018), byte counters of accurate ECN (RFC 9768 section 3.2.3).
 
 use evenflow_base::options::AccEcn;
 
@@ -40,8 +40,8 @@ const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 
 impl Header {
-    /// The header, options and padding included; its checksum covers `pseudo`, the pseudo-header of the IP version without the length
-    /// (RFC 9293 section 3.1), and a payload of so many zeros. Blocks and counters for which there is no room are left out.
+    /// The header, options and padding included. Its checksum covers `pseudo` and a payload of so many zeros. `pseudo` is the
+    /// pseudo-header of the IP version without the length (RFC 9293 section 3.1). Blocks and counters for which there is no room are left out.
     pub fn encode(&self, pseudo: &[u8], payload: u16) -> Vec<u8> {
         let mut options = Vec::new();
         if let Some(scale) = self.scale {
@@ -188,7 +188,7 @@ mod tests {
         header.blocks = vec![(1, 2); 3];
         assert_eq!(Header::decode(&header.encode(&[], 0)).expect("a header").0.accurate, None);
         header.blocks.pop();
-        header.accurate = Some(AccEcn::new(true, [1, 0, 1], 2));
+        header.accurate = Some(AccEcn::new(true, [0, 7, 9], 2));
         assert_eq!(
             Header::decode(&header.encode(&[], 0)).expect("a header").0,
             header,

@@ -2365,12 +2365,12 @@ class Newreno(Table):
 
     Attributes:
         slow_start: Exit from slow start without loss. With one, slow start counts bytes. (one of standard, hystart++,
-            search; default: absent: standard)
+            search, search-drain; default: absent: standard)
     """
 
     KIND: ClassVar[str | None] = "newreno"
 
-    slow_start: Literal["standard", "hystart++", "search"] | None = None
+    slow_start: Literal["standard", "hystart++", "search", "search-drain"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2392,8 +2392,8 @@ class Cubic(Table):
         form: Implementation: RFC 9438 in real numbers, or the integer arithmetic of a current kernel, of Linux 3.2,
             or of ns-2's module. (one of rfc, linux, linux-3.2, linux-2.6.22; default: absent: linux on linux,
             linux-3.2 on linux3.2, linux-2.6.22 on ns2-linux, else rfc)
-        slow_start: Exit from slow start without loss. (one of standard, hystart, hystart++, search; default: absent:
-            the stack's setting)
+        slow_start: Exit from slow start without loss. (one of standard, hystart, hystart++, search, search-drain;
+            default: absent: the stack's setting)
     """
 
     KIND: ClassVar[str | None] = "cubic"
@@ -2403,7 +2403,7 @@ class Cubic(Table):
     fast_convergence: bool | None = None
     reno_friendly: bool | None = None
     form: Literal["rfc", "linux", "linux-3.2", "linux-2.6.22"] | None = None
-    slow_start: Literal["standard", "hystart", "hystart++", "search"] | None = None
+    slow_start: Literal["standard", "hystart", "hystart++", "search", "search-drain"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2659,6 +2659,8 @@ class Prague(Table):
         virtual_rtt: Round trip whose growth flows with shorter ones have. (duration; default: 25 ms; more than 0)
         low_rate: Below a window of 6000 bytes, pace at W per round trip even if W is less than two packets, down to
             100 kbit/s. (flag; default: absent: false)
+        fallback: Detect a single queue with classic ECN by the variation and depth of the queueing delay. Behind one,
+            a mark takes up to 31 % of the window. (flag; default: absent: false)
     """
 
     KIND: ClassVar[str | None] = "prague"
@@ -2668,6 +2670,7 @@ class Prague(Table):
     initial_alpha: Number | None = None
     virtual_rtt: Quantity | None = None
     low_rate: bool | None = None
+    fallback: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2775,8 +2778,8 @@ class Tcp(Table):
             fack-adaptive. (flag; default: absent: the profile's value)
         slow_start_at_threshold: Treat a window equal to its threshold as slow start, as in Linux before 3.18. RFC
             5681 allows both. (flag; default: absent: the profile's value)
-        slow_start: CUBIC's exit from slow start without loss. (one of standard, hystart, hystart++, search; default:
-            absent: the profile's value)
+        slow_start: CUBIC's exit from slow start without loss. (one of standard, hystart, hystart++, search, search-
+            drain; default: absent: the profile's value)
         window_validation: Grow the window only when it was fully used. (flag; default: absent: the profile's value)
         restart_after_idle: Window after an idle time longer than the retransmission timeout. (one of never, initial-
             window, halving, halving-whole, halving-to-one; default: absent: the profile's value)
@@ -2879,7 +2882,7 @@ class Tcp(Table):
     half_of: Literal["flight", "window"] | None = None
     reduce_after_timeout: bool | None = None
     slow_start_at_threshold: bool | None = None
-    slow_start: Literal["standard", "hystart", "hystart++", "search"] | None = None
+    slow_start: Literal["standard", "hystart", "hystart++", "search", "search-drain"] | None = None
     window_validation: bool | None = None
     restart_after_idle: Literal["never", "initial-window", "halving", "halving-whole", "halving-to-one"] | None = None
     sack: bool | None = None

@@ -237,8 +237,8 @@ fast_convergence = true"#,
             why: "The first is an option of the draft. The draft interpolates forward, which its authors call a mistake.",
         },
         Deviation {
-            what: "The drain phase of slow_start = \"search-drain\" follows the authors' Linux module: the window at its \
-                   end is the data of three bins of ACKs, at least ten segments.",
+            what: "The drain phase of slow_start = \"search-drain\" follows the authors' Linux module. At its end the \
+                   window is the data of three bins of ACKs, at least ten segments.",
             why: "Only the title page of the draft was at hand. Firefox's SEARCH (neqo) leaves the drain phase out.",
         },
         Deviation {
