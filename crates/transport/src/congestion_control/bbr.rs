@@ -1514,6 +1514,22 @@ mod tests {
     }
 
     /// Six ranges of 1000 bytes in a round of 60 000 in fast recovery: more than 2 %.
+    /// Appendix of the draft: without loss, application-limited rounds do not end a probe, however many.
+    #[test]
+    fn application_limited_rounds_do_not_end_a_probe() {
+        let mut rig = up();
+        rig.limited = true;
+        for _ in 0..60 {
+            rig.round(1e6, 40, 20_000);
+            assert_eq!(rig.cc.state, State::Up);
+        }
+        rig.limited = false;
+        for _ in 0..4 {
+            rig.round(1e6, 40, 20_000);
+        }
+        assert_ne!(rig.cc.state, State::Up);
+    }
+
     #[test]
     fn startup_ends_after_much_loss_even_when_application_limited() {
         for (ranges, ends) in [(5, false), (6, true)] {
