@@ -113,7 +113,7 @@ def without_timing(text: str) -> list[str]:
     return [line.rstrip() for line in text.splitlines() if line.strip() and " events · record " not in line]
 
 
-@pytest.mark.slow("a study or a figure of one", only="figures|theory|compare-queues")
+@pytest.mark.slow("a study or a figure of one", only="figures|theory|compare-")
 @pytest.mark.parametrize(("page", "number"), **named([(page, i) for page in PAGES for i in range(len(commands(page)))]))
 def test_command(page: Path, number: int, clone: Path, cli: Callable[..., Any], monkeypatch: Any) -> None:
     monkeypatch.setenv("COLUMNS", "100")
