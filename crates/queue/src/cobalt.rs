@@ -14,7 +14,7 @@ use evenflow_base::{Duration, Heap, Packet, Rate, Reason, Stream, Time, Verdict}
 
 use crate::action::mark;
 use crate::codel::control_law;
-use crate::held::{Dropped, FlowTable, Kind, Queued, Schedule, Sent, Served};
+use crate::held::{DRAW, Dropped, FlowTable, Kind, Note, Notes, Queued, Schedule, Sent, Served, note};
 
 /// Default limit in packets: that of CAKE.
 pub const LIMIT: f64 = 10_240.0;
@@ -182,12 +182,14 @@ pub struct Cobalt {
     /// Instant of the last arrival.
     arrived: Time,
     draws: Stream,
+    notes: Notes,
 }
 
 impl Cobalt {
     /// An empty one.
     pub fn new(params: Params, draws: Stream) -> Cobalt {
-        Cobalt { params, state: State::default(), packets: VecDeque::new(), arrived: Time::ZERO, draws }
+        let packets = VecDeque::new();
+        Cobalt { params, state: State::default(), packets, arrived: Time::ZERO, draws, notes: None }
     }
 }
 
@@ -203,15 +205,33 @@ impl Schedule for Cobalt {
 
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Sent> {
         while let Some(mut item) = self.packets.pop_front() {
-            match self.state.head(&self.params, &mut item.packet, item.at, now, 0, &mut self.draws) {
-                // The last packet is not dropped.
-                Verdict::Drop(reason) if !self.packets.is_empty() => dropped.push((item, reason)),
+            let before = self.notes.is_some().then(|| self.draws.clone());
+            let verdict = self.state.head(&self.params, &mut item.packet, item.at, now, 0, &mut self.draws);
+            let signals = match verdict {
+                Verdict::Drop(_) => !self.packets.is_empty(), // the last packet is not dropped
+                verdict => verdict != Verdict::Accept,
+            };
+            if let Some(mut before) = before.filter(|_| signals) {
+                let drawn = (before != self.draws).then(|| before.open01());
+                let value = |name: &str| if name == DRAW { drawn } else { self.state.observe(name) };
+                note(&mut self.notes, &TABLE, now, value);
+            }
+            match verdict {
+                Verdict::Drop(reason) if signals => dropped.push((item, reason)),
                 Verdict::Mark(reason) => return Some((item, Some(reason))),
                 _ => return Some((item, None)),
             }
         }
         self.state.emptied(&self.params, now);
         None
+    }
+
+    fn watch(&mut self) {
+        self.notes = Some(Box::default());
+    }
+
+    fn notes(&self) -> &[Note] {
+        self.notes.as_deref().map_or(&[], Vec::as_slice)
     }
 
     fn sees_all(&self) -> bool {
@@ -253,6 +273,7 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Queue,
     traits: Traits {
         drops_at_departure: true,
+        notes_departures: true,
         owns_queues: true,
         default_limit: Some(LIMIT),
         draws: "always",

@@ -60,6 +60,13 @@ impl Params {
         ce_threshold_selector: None,
     };
 
+    /// Errors in the combination of parameters.
+    pub(crate) fn check(&self) -> Vec<Problem> {
+        let lonely = self.ce_threshold_selector.is_some() && self.ce_threshold.is_none();
+        let why = "has no effect without ce_threshold; give ce_threshold, or leave this out";
+        Vec::from_iter(lonely.then(|| (Params::ce_threshold_selector.name, why.into())))
+    }
+
     /// Whether some packets are marked.
     pub(crate) fn marks(&self) -> bool {
         self.ecn || self.ce_threshold.is_some()
@@ -234,7 +241,9 @@ impl Rule for Codel {
     const TABLE: &'static Mechanism = &TABLE;
 
     fn build(values: &Values, _link: LinkFacts) -> Result<Codel, Vec<Problem>> {
-        Ok(Codel::new(Params::read(values)))
+        let params = Params::read(values);
+        let problems = params.check();
+        if problems.is_empty() { Ok(Codel::new(params)) } else { Err(problems) }
     }
 
     #[inline]
@@ -269,6 +278,24 @@ pub const MARKING: Deviation = Deviation {
     why: "RFC 8289's pseudo-code only drops. Linux does the same.",
 };
 
+/// The state of a CoDel.
+pub const OBSERVABLES: &[Observable] = &[SOJOURN, DROPPING, COUNT, DROP_NEXT];
+
+pub(crate) const SOJOURN: Observable =
+    Observable { name: "sojourn", unit: "s", doc: "Queueing delay of the last packet that CoDel judged." };
+pub(crate) const DROPPING: Observable =
+    Observable { name: "dropping", unit: "1", doc: "1 in drop state, else 0." };
+pub(crate) const COUNT: Observable = Observable {
+    name: "count",
+    unit: "1",
+    doc: "Drops and marks in this drop state or the last one, including its initial count.",
+};
+pub(crate) const DROP_NEXT: Observable = Observable {
+    name: "drop_next",
+    unit: "s",
+    doc: "Instant from which the next packet is dropped, in drop state.",
+};
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "codel",
@@ -285,24 +312,7 @@ interval = "100 ms""#,
           with the first packet below the target.",
     source: "RFC 8289",
     params: Params::PARAMS,
-    observables: &[
-        Observable {
-            name: "sojourn",
-            unit: "s",
-            doc: "Queueing delay of the last packet that CoDel judged.",
-        },
-        Observable { name: "dropping", unit: "1", doc: "1 in drop state, else 0." },
-        Observable {
-            name: "count",
-            unit: "1",
-            doc: "Drops and marks in this drop state or the last one, including its initial count.",
-        },
-        Observable {
-            name: "drop_next",
-            unit: "s",
-            doc: "Instant from which the next packet is dropped, in drop state.",
-        },
-    ],
+    observables: OBSERVABLES,
     counters: &[
         Counter { name: "limit", doc: "The queue was full." },
         Counter {

@@ -11,7 +11,7 @@ use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, 
 use evenflow_base::{Duration, Ecn, Heap, Packet, Reason, Stream, Time, Verdict};
 
 use crate::action::mark;
-use crate::held::{DRAW, Dropped, FlowTable, Kind, Note, Notes, Queued, Schedule, Sent, Served};
+use crate::held::{DRAW, Dropped, FlowTable, Kind, Note, Notes, Queued, Schedule, Sent, Served, note};
 
 /// Packets that may wait where the scenario has no limit: that of Linux. `buffer` is the RFC's limit.
 pub const LIMIT: f64 = 10_000.0;
@@ -326,19 +326,6 @@ impl DualPi2 {
     }
 }
 
-impl DualPi2 {
-    /// Notes the values behind a signal to a leaving packet.
-    #[cold]
-    #[inline(never)]
-    fn note(&mut self, now: Time) {
-        let names = TABLE.observables.iter().map(|observable| observable.name).chain([DRAW]);
-        let values = names.filter_map(|name| Some((name, self.observe(None, name, now)?))).collect();
-        if let Some(notes) = &mut self.notes {
-            notes.push(Note { at: now, values });
-        }
-    }
-}
-
 impl Schedule for DualPi2 {
     /// By the lower bit of the ECN field: ECT(1) and CE go to L.
     fn place(&mut self, _key: usize, packet: &Packet, _flows: &dyn FlowTable, _now: Time) -> usize {
@@ -375,7 +362,9 @@ impl Schedule for DualPi2 {
                 Verdict::Accept
             };
             if verdict != Verdict::Accept && self.notes.is_some() {
-                self.note(now);
+                let mut notes = self.notes.take();
+                note(&mut notes, &TABLE, now, |name| self.observe(None, name, now));
+                self.notes = notes;
             }
             if let Verdict::Drop(reason) = verdict {
                 dropped.push((item, reason));

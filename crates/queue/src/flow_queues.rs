@@ -8,6 +8,9 @@ use evenflow_base::{Heap, Reason, Stream};
 
 use crate::held::{Dropped, HashStats, Queued, Sent};
 
+/// Observables of the lists of queues, which change with every packet.
+pub(crate) const OBSERVABLES: [&str; 2] = ["active_queues", "new_queues"];
+
 /// The list in which a queue is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum List {

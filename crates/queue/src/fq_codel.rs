@@ -8,10 +8,11 @@
 use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
 use evenflow_base::{Packet, Reason, Stream, Time, Verdict};
 
-use crate::codel::{self, MARKING};
+use crate::codel::{self, COUNT, DROP_NEXT, DROPPING, MARKING, SOJOURN};
 use crate::flow_queues::{Flow, FlowQueues};
 use crate::held::{
-    COLLISIONS, Dropped, FlowTable, HashStats, Kind, PUSHED_OUT, Queued, Schedule, Sent, Served,
+    COLLISIONS, Dropped, FlowTable, HashStats, Kind, Note, Notes, PUSHED_OUT, Queued, Schedule, Sent, Served,
+    note,
 };
 
 /// Default limit in packets (RFC 8290 section 5.2.3).
@@ -48,10 +49,13 @@ impl Params {
     /// From decoded values.
     pub fn new(values: &Values) -> Result<Params, Vec<Problem>> {
         let params = Params::read(values);
+        let mut problems = params.codel.check();
         if params.memory_limit.is_some_and(|limit| limit < params.codel.max_packet) {
-            return Err(vec![(Params::memory_limit.name, "must hold a packet of max_packet bytes".into())]);
+            let why =
+                format!("must hold a packet of max_packet; give at least {} B", params.codel.max_packet);
+            problems.push((Params::memory_limit.name, why));
         }
-        Ok(params)
+        if problems.is_empty() { Ok(params) } else { Err(problems) }
     }
 }
 
@@ -63,7 +67,7 @@ pub fn batch(packets: usize, most: usize) -> usize {
 }
 
 /// The next packet of a queue that CoDel accepts. CoDel's check for a small backlog uses the `total` of all
-/// queues (RFC 8289 section 4.4).
+/// queues (RFC 8289 section 4.4). `signalled` sees the CoDel of a packet that it dropped or marked.
 #[inline]
 fn next(
     flow: &mut Flow<codel::State>,
@@ -71,12 +75,19 @@ fn next(
     now: Time,
     total: &mut u64,
     dropped: &mut Vec<Dropped>,
+    mut signalled: impl FnMut(&codel::State),
 ) -> Option<Sent> {
     while let Some(mut item) = flow.pop(total) {
         match flow.aqm.head(p, &mut item.packet, item.at, now, *total) {
             Verdict::Accept => return Some((item, None)),
-            Verdict::Mark(reason) => return Some((item, Some(reason))),
-            Verdict::Drop(reason) => dropped.push((item, reason)),
+            Verdict::Mark(reason) => {
+                signalled(&flow.aqm);
+                return Some((item, Some(reason)));
+            }
+            Verdict::Drop(reason) => {
+                signalled(&flow.aqm);
+                dropped.push((item, reason));
+            }
         }
     }
     flow.aqm.emptied();
@@ -88,13 +99,16 @@ fn next(
 pub struct FqCodel {
     params: Params,
     queues: FlowQueues<codel::State>,
+    /// The CoDel that dropped or marked last, as it was then.
+    signalled: codel::State,
+    notes: Notes,
 }
 
 impl FqCodel {
     /// Empty ones; the hash's salt is the first number of `stream`.
     pub fn new(params: Params, stream: Stream) -> FqCodel {
         let queues = FlowQueues::new(params.flows, params.quantum, codel::State::default(), stream);
-        FqCodel { params, queues }
+        FqCodel { params, queues, signalled: codel::State::default(), notes: None }
     }
 }
 
@@ -108,8 +122,23 @@ impl Schedule for FqCodel {
     }
 
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Sent> {
-        let codel = &self.params.codel;
-        self.queues.pop(|flow, total| next(flow, codel, now, total, dropped))
+        let FqCodel { params, queues, signalled, notes } = self;
+        queues.pop(|flow, total| {
+            next(flow, &params.codel, now, total, dropped, |state| {
+                *signalled = *state;
+                if notes.is_some() {
+                    note(notes, &TABLE, now, |name| state.observe(name));
+                }
+            })
+        })
+    }
+
+    fn watch(&mut self) {
+        self.notes = Some(Box::default());
+    }
+
+    fn notes(&self) -> &[Note] {
+        self.notes.as_deref().map_or(&[], Vec::as_slice)
     }
 
     fn sees_all(&self) -> bool {
@@ -135,7 +164,7 @@ impl Schedule for FqCodel {
     }
 
     fn observe(&self, _node: Option<usize>, name: &str, _now: Time) -> Option<f64> {
-        self.queues.observe(name)
+        self.queues.observe(name).or_else(|| self.signalled.observe(name))
     }
 
     fn heap_bytes(&self) -> u64 {
@@ -176,6 +205,7 @@ pub static TABLE: Mechanism = Mechanism {
         in_turn: true,
         owns_queues: true,
         default_limit: Some(LIMIT),
+        notes_departures: true,
         ..Mechanism::PLAIN
     },
     title: "Flow queue CoDel (FQ-CoDel)",
@@ -205,6 +235,13 @@ interval = "100 ms""#,
         },
         COLLISIONS,
         PUSHED_OUT,
+        Observable { doc: "Queueing delay of the packet that a CoDel dropped or marked last.", ..SOJOURN },
+        Observable { doc: "Of that CoDel: 1 in drop state, else 0.", ..DROPPING },
+        Observable {
+            doc: "Of that CoDel: drops and marks in its drop state, including its initial count.",
+            ..COUNT
+        },
+        Observable { doc: "Of that CoDel: instant from which its next packet is dropped.", ..DROP_NEXT },
     ],
     counters: &[
         Counter { name: Reason::Codel.name(), doc: "Dropped by the CoDel of a queue." },

@@ -9,7 +9,7 @@ use evenflow_base::{Duration, Ecn, Packet, Reason, Stream, Time, Verdict};
 
 use crate::action::mark;
 use crate::flow_queues::{Flow, FlowQueues};
-use crate::held::{COLLISIONS, Dropped, FlowTable, HashStats, Kind, Queued, Schedule, Sent, Served};
+use crate::held::{COLLISIONS, DRAW, Dropped, FlowTable, HashStats, Kind, Queued, Schedule, Sent, Served};
 use crate::pie::{self, Latency, Pie};
 use crate::rule::{Occupancy, Rule};
 
@@ -91,6 +91,12 @@ pub struct FqPie {
     awake: Vec<u32>,
     next: Time,
     draws: Stream,
+    /// The queue of the last arrival.
+    judged: usize,
+    /// A series records the random numbers of decisions.
+    watched: bool,
+    /// That of the last decision, if it drew one.
+    drawn: Option<f64>,
 }
 
 impl FqPie {
@@ -99,7 +105,8 @@ impl FqPie {
         let aqm = Aqm { pie: Pie::new(params.pie()), awake: false };
         let queues = FlowQueues::new(params.flows, params.quantum, aqm, hash);
         let awake = Vec::with_capacity(params.flows);
-        FqPie { params, queues, awake, next: Time::ZERO + params.period, draws }
+        let next = Time::ZERO + params.period;
+        FqPie { params, queues, awake, next, draws, judged: 0, watched: false, drawn: None }
     }
 
     /// Whether `ce_threshold` decides about the packet instead of PIE.
@@ -114,12 +121,22 @@ impl Schedule for FqPie {
     }
 
     fn admit(&mut self, queue: usize, packet: &mut Packet, now: Time) -> Verdict {
+        self.judged = queue;
         if self.is_scalable(packet) {
             return Verdict::Accept;
         }
+        let before = self.watched.then(|| self.draws.clone());
         let flow = &mut self.queues.flows[queue];
         let seen = seen(flow);
-        flow.aqm.pie.admit(packet, now, &seen, &mut self.draws)
+        let verdict = flow.aqm.pie.admit(packet, now, &seen, &mut self.draws);
+        if let Some(mut before) = before {
+            self.drawn = (before != self.draws).then(|| before.open01());
+        }
+        verdict
+    }
+
+    fn watch(&mut self) {
+        self.watched = true;
     }
 
     fn enqueue(&mut self, queue: usize, item: Queued) {
@@ -172,11 +189,18 @@ impl Schedule for FqPie {
     }
 
     fn observe(&self, _node: Option<usize>, name: &str, _now: Time) -> Option<f64> {
-        if name == "probability" {
-            let waiting = self.queues.flows.iter().filter(|flow| !flow.packets.is_empty());
-            return Some(waiting.filter_map(|flow| flow.aqm.pie.observe(name)).fold(0.0, f64::max));
+        let flow = &self.queues.flows[self.judged];
+        match name {
+            "probability" => {
+                let waiting = self.queues.flows.iter().filter(|flow| !flow.packets.is_empty());
+                Some(waiting.filter_map(|flow| flow.aqm.pie.observe(name)).fold(0.0, f64::max))
+            }
+            "flow_probability" => flow.aqm.pie.observe("probability"),
+            "flow_delay" => flow.aqm.pie.observe("delay"),
+            "flow_packets" => Some(flow.packets.len() as f64),
+            DRAW => self.drawn,
+            _ => self.queues.observe(name),
         }
-        self.queues.observe(name)
     }
 
     fn heap_bytes(&self) -> u64 {
@@ -201,6 +225,13 @@ impl Kind for FqPie {
 
     fn marks(values: &Values) -> bool {
         values.at(Params::ecn) == Some(true) || values.raw(Params::ce_threshold).is_some()
+    }
+
+    fn check(values: &Values) -> Vec<Problem> {
+        let params = Params::read(values);
+        let small = params.memory_limit.is_some_and(|limit| limit < params.mean_packet);
+        let why = format!("must hold a packet of mean_packet; give at least {} B", params.mean_packet);
+        Vec::from_iter(small.then_some((Params::memory_limit.name, why)))
     }
 }
 
@@ -241,6 +272,13 @@ ecn = true"#,
                   shows the increase per interval.",
         },
         COLLISIONS,
+        Observable {
+            name: "flow_probability",
+            unit: "1",
+            doc: "Probability of the queue of the last arrival.",
+        },
+        Observable { name: "flow_delay", unit: "s", doc: "Queueing delay that its PIE knows." },
+        Observable { name: "flow_packets", unit: "packets", doc: "Packets in it." },
     ],
     counters: &[
         Counter { name: "limit", doc: "The buffer was full." },

@@ -89,6 +89,21 @@ pub struct Note {
 /// Notes, if a series asks for them.
 pub type Notes = Option<Box<Vec<Note>>>;
 
+/// Notes the values of all observables of `table`, and the number that was drawn.
+#[cold]
+#[inline(never)]
+pub(crate) fn note(
+    notes: &mut Notes,
+    table: &Mechanism,
+    at: Time,
+    value: impl Fn(&'static str) -> Option<f64>,
+) {
+    if let Some(notes) = notes {
+        let names = table.observables.iter().map(|observable| observable.name).chain([DRAW]);
+        notes.push(Note { at, values: names.filter_map(|name| Some((name, value(name)?))).collect() });
+    }
+}
+
 /// A scheduler. Only the methods that store packets have no default; [`crate::fifo`] is the shortest example.
 ///
 /// Between [`Schedule::place`] and [`Schedule::enqueue`] other packets may be pushed out.

@@ -72,8 +72,9 @@ pub use virtual_queue::VirtualQueue;
 /// Whether a queue of this kind notes this observable at drops and marks of leaving packets.
 pub fn notes_departures(kind: &str, observable: &str) -> bool {
     let table = MECHANISMS.iter().find(|table| table.kind == kind && table.traits.notes_departures);
+    let noted = !held::is_counter(observable) && !flow_queues::OBSERVABLES.contains(&observable);
     table.is_some_and(|table| {
-        table.observables.iter().any(|own| own.name == observable) || observable == held::DRAW
+        noted && table.observables.iter().any(|own| own.name == observable) || observable == held::DRAW
     })
 }
 

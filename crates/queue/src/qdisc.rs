@@ -14,7 +14,7 @@ use crate::admission::Admission;
 use crate::codel::Codel;
 use crate::droptail::{DropTail, Limit};
 use crate::fq_codel::FqCodel;
-use crate::held::{DRAW, Dropped, FlowTable, Nested, Note, Notes, Queued, Sent};
+use crate::held::{DRAW, Dropped, FlowTable, Nested, Note, Notes, Queued, Sent, note};
 use crate::htb::{Discipline, LeafParams};
 use crate::rule::{Occupancy, RESTS_EVERY};
 use crate::scheduler::Scheduler;
@@ -192,17 +192,9 @@ impl Qdisc {
         self.notes.as_ref().filter(|notes| !notes.is_empty()).map_or(self.scheduler.notes(), |notes| notes)
     }
 
-    #[cold]
-    #[inline(never)]
     fn note(&mut self, now: Time) {
-        if let Some(notes) = &mut self.notes {
-            let rule = &self.gate.rule;
-            let names = rule.table().observables.iter().map(|observable| observable.name);
-            notes.push(Note {
-                at: now,
-                values: names.filter_map(|name| Some((name, rule.observe(name)?))).collect(),
-            });
-        }
+        let rule = &self.gate.rule;
+        note(&mut self.notes, rule.table(), now, |name| rule.observe(name));
     }
 
     /// The same, where every packet waits until it is asked for, even behind a free transmitter.
