@@ -2,6 +2,7 @@
 
 use evenflow_base::random::inverse_normal;
 use evenflow_base::{Duration, Stream, Time};
+use evenflow_queue::held::{DRAW, Note, Notes};
 
 /// Random impairments of accepted packets.
 #[derive(Debug, Default)]
@@ -25,6 +26,12 @@ impl Impairments {
         self.jitter.is_some() || self.again.is_some()
     }
 
+    /// Values behind losses, if a series asks for them.
+    pub(crate) fn notes(&self) -> &[Note] {
+        let notes = self.loss.as_ref().and_then(|loss| loss.notes.as_deref());
+        notes.map_or(&[], Vec::as_slice)
+    }
+
     /// Whether a packet accepted at `now` will be lost on the link. With retransmissions, the decision is at
     /// its transmission ([`Impairments::repeat`]).
     pub(crate) fn will_lose(&mut self, now: Time) -> bool {
@@ -46,7 +53,13 @@ impl Impairments {
     /// it is lost. `None`: no retransmissions.
     fn repeat(&mut self, now: Time, ended: Time) -> Option<(Duration, bool)> {
         let (again, loss) = (self.again.as_mut()?, self.loss.as_mut()?);
+        let noted = loss.notes.as_ref().map_or(0, |notes| notes.len());
         let failed = (0..=again.most).take_while(|_| loss.drops(now)).count() as u32;
+        if let Some(notes) = &mut loss.notes {
+            // Of the tries only the last of a lost packet counts.
+            let last = notes.len() - usize::from(failed > again.most);
+            notes.drain(noted..last.max(noted));
+        }
         let tries = failed.min(again.most);
         let arrives = ended + again.usual + Duration(again.delay.0 * u64::from(tries));
         // In order, just behind the one before.
@@ -77,6 +90,8 @@ pub struct Loss {
     pub from: Time,
     /// Packets accepted at or after this are not.
     pub until: Time,
+    /// The values behind each loss.
+    pub notes: Notes,
 }
 
 /// A delay that is drawn for each packet.
@@ -128,29 +143,76 @@ impl Jitter {
 pub enum LossRule {
     /// Each with this probability; one number of the stream for each accepted packet, at all times.
     Random(f64, Stream),
-    /// All in the bad state: the probabilities to enter it and to stay there, and whether it holds; one number for each packet.
-    Bursts(f64, f64, bool, Stream),
+    /// All in the bad state; one number for each packet.
+    Bursts(Bursts, Stream),
     /// The last of so many; how many have passed since.
     Every(u64, u64),
+}
+
+/// The two states of the Gilbert-Elliott model.
+#[derive(Clone, Copy, Debug)]
+pub struct Bursts {
+    /// Probability to enter the bad state.
+    enter: f64,
+    /// Probability to stay there.
+    stay: f64,
+    /// Whether it holds.
+    bad: bool,
+    /// The number that decided on the state, its probability, and whether the state before was the bad one.
+    /// Known for the first packet, then only if losses are noted.
+    drawn: (f64, f64, bool),
 }
 
 impl LossRule {
     /// Losses of this share in bursts of this mean length (Gilbert 1960; Elliott 1963): the chain begins as it is in the long run.
     pub fn bursts(share: f64, burst: f64, mut stream: Stream) -> LossRule {
-        let bad = stream.open01() < share;
-        LossRule::Bursts(share / (burst * (1.0 - share)), 1.0 - 1.0 / burst, bad, stream)
+        let first = stream.open01();
+        let (enter, stay) = (share / (burst * (1.0 - share)), 1.0 - 1.0 / burst);
+        LossRule::Bursts(Bursts { enter, stay, bad: first < share, drawn: (first, share, false) }, stream)
     }
 }
 
 impl Loss {
     /// Whether a packet accepted at `now` will be lost.
     pub fn drops(&mut self, now: Time) -> bool {
+        if self.notes.is_some() { self.drops_noted(now) } else { self.decide(now) }
+    }
+
+    /// The same, and notes the values behind a loss.
+    #[cold]
+    #[inline(never)]
+    fn drops_noted(&mut self, now: Time) -> bool {
+        let (drawn, values) = match &self.which {
+            LossRule::Random(probability, stream) => {
+                let draw = stream.clone().open01();
+                (None, vec![(DRAW, draw), ("probability", *probability)])
+            }
+            LossRule::Bursts(it, stream) => {
+                let (draw, probability, stays) = it.drawn;
+                let next = (stream.clone().open01(), if it.bad { it.stay } else { it.enter }, it.bad);
+                let stays = f64::from(u8::from(stays));
+                (Some(next), vec![(DRAW, draw), ("probability", probability), ("stays", stays)])
+            }
+            LossRule::Every(..) => (None, Vec::new()),
+        };
+        let lost = self.decide(now);
+        if let (LossRule::Bursts(it, _), Some(drawn)) = (&mut self.which, drawn) {
+            it.drawn = drawn;
+        }
+        if let Some(notes) = self.notes.as_mut().filter(|_| lost) {
+            notes.push(Note { at: now, values });
+        }
+        lost
+    }
+
+    #[inline]
+    fn decide(&mut self, now: Time) -> bool {
         let inside = now >= self.from && now < self.until;
         match &mut self.which {
             LossRule::Random(probability, stream) => (stream.open01() < *probability) && inside,
-            LossRule::Bursts(enter, stay, bad, stream) => {
-                let lost = *bad;
-                *bad = stream.open01() < if lost { *stay } else { *enter };
+            LossRule::Bursts(it, stream) => {
+                let lost = it.bad;
+                it.bad = stream.open01() < if lost { it.stay } else { it.enter };
                 lost && inside
             }
             LossRule::Every(nth, passed) => {
@@ -169,7 +231,7 @@ mod tests {
     #[test]
     fn bursts_have_their_share_and_length() {
         let which = LossRule::bursts(0.02, 5.0, Stream::new(1, "loss"));
-        let mut loss = Loss { which, from: Time::ZERO, until: Time::NEVER };
+        let mut loss = Loss { which, from: Time::ZERO, until: Time::NEVER, notes: None };
         const PACKETS: u32 = 1_000_000;
         let (mut lost, mut bursts, mut before) = (0u32, 0u32, false);
         for n in 0..PACKETS {
@@ -181,9 +243,20 @@ mod tests {
         let (share, length) = (f64::from(lost) / f64::from(PACKETS), f64::from(lost) / f64::from(bursts));
         assert!((share - 0.02).abs() < 4.0 * 0.02 * (9.0 / 20_000f64).sqrt(), "{share}");
         assert!((length - 5.0).abs() < 4.0 * (20f64 / 4_000.0).sqrt(), "{length}");
-        let mut single = Loss { which: LossRule::bursts(0.2, 1.0, Stream::new(1, "loss")), ..loss };
+        let mut single = Loss {
+            which: LossRule::bursts(0.2, 1.0, Stream::new(1, "loss")),
+            notes: Some(Box::default()),
+            ..loss
+        };
         let lost: Vec<bool> = (0..1000).map(|n| single.drops(Time(n))).collect();
         assert!(lost.windows(2).all(|two| !(two[0] && two[1])), "no burst of 1 is longer");
+        let notes = single.notes.expect("noted");
+        assert_eq!(notes.len(), lost.iter().filter(|lost| **lost).count());
+        // Each lost packet entered the bad state with 0.2 / (1 - 0.2). The first packet is in it with 0.2.
+        for note in notes.iter().filter(|note| note.at > Time::ZERO) {
+            let [(_, draw), (_, probability), (_, stays)] = note.values[..] else { panic!("three values") };
+            assert!(draw < probability && (probability - 0.25).abs() < 1e-12 && stays == 0.0, "{note:?}");
+        }
     }
 
     /// netem's recursion (`get_crandom`), simulated with another generator and another inverse of the normal
@@ -218,7 +291,7 @@ mod tests {
     /// Sent again until it arrives, in order; after `most` failures it is lost.
     #[test]
     fn what_is_lost_is_sent_again() {
-        let loss = Loss { which: LossRule::Every(2, 0), from: Time::ZERO, until: Time::NEVER };
+        let loss = Loss { which: LossRule::Every(2, 0), from: Time::ZERO, until: Time::NEVER, notes: None };
         let again = |most| Again { most, delay: Duration(100), usual: Duration(10), last: Time::ZERO };
         let mut link = Impairments { loss: Some(loss), jitter: None, again: Some(again(3)) };
         // Of the tries every second fails: 1 passes, 2 fails and 3 passes, 4 fails and 5 passes.
@@ -229,7 +302,7 @@ mod tests {
         assert_eq!(of(&mut link, 20), Some((130, false)));
         assert_eq!(of(&mut link, 40), Some((150, false)));
         assert!(!link.will_lose(Time(50)));
-        let all = Loss { which: LossRule::Every(1, 0), from: Time::ZERO, until: Time(100) };
+        let all = Loss { which: LossRule::Every(1, 0), from: Time::ZERO, until: Time(100), notes: None };
         let mut dead = Impairments { loss: Some(all), jitter: None, again: Some(again(3)) };
         assert_eq!(of(&mut dead, 0), Some((310, true)));
         assert_eq!(of(&mut dead, 50), Some((360, true)));
@@ -238,7 +311,7 @@ mod tests {
 
     #[test]
     fn every_third_packet_inside_its_time_is_lost() {
-        let mut loss = Loss { which: LossRule::Every(3, 0), from: Time(10), until: Time(20) };
+        let mut loss = Loss { which: LossRule::Every(3, 0), from: Time(10), until: Time(20), notes: None };
         let lost: Vec<u64> = (5..25).filter(|now| loss.drops(Time(*now))).collect();
         assert_eq!(lost, [12, 15, 18]); // the third, sixth and ninth of 10 to 19
     }

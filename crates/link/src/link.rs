@@ -391,6 +391,15 @@ impl Link {
         }
     }
 
+    /// Values behind random losses, in order of time.
+    pub fn losses(&self) -> &[Note] {
+        match &self.queue {
+            Queue::Delay | Queue::Open => &[],
+            Queue::Fifo(q) => q.impairments.notes(),
+            Queue::Scheduled(q) => q.impairments.notes(),
+        }
+    }
+
     /// The measuring window opens.
     pub fn open_window(&mut self) {
         if let Queue::Scheduled(q) = &mut self.queue {

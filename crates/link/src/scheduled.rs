@@ -18,7 +18,7 @@ pub struct Scheduled {
     /// The discipline.
     pub qdisc: Qdisc,
     /// Loss and delay at random.
-    impairments: Impairments,
+    pub(crate) impairments: Impairments,
     /// Packets have different delays.
     pub(crate) varies: bool,
     /// The transmitter serves in grants.

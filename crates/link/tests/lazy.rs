@@ -113,8 +113,12 @@ impl Bench {
 
 /// Loss and jitter.
 fn impairments(of: u8) -> Impairments {
-    let loss =
-        Loss { which: LossRule::Random(0.1, Stream::new(1, "loss")), from: Time::ZERO, until: Time::NEVER };
+    let loss = Loss {
+        which: LossRule::Random(0.1, Stream::new(1, "loss")),
+        from: Time::ZERO,
+        until: Time::NEVER,
+        notes: None,
+    };
     let jitter = Jitter {
         mean: 0.003,
         deviation: 0.001,

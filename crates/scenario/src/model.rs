@@ -89,6 +89,12 @@ pub struct Link {
 }
 
 impl Link {
+    /// The queue of its direction `way`: 0 forward, 1 reverse.
+    pub fn queue(&self, way: usize) -> Option<&Queue> {
+        let direction = if way == 0 { Some(&self.forward) } else { self.reverse.as_ref() };
+        direction?.queue.as_ref()
+    }
+
     /// The key that its scheduler sorts packets by, in the forward direction.
     pub fn scheduler_per(&self) -> SchedulerPer {
         self.forward.queue.as_ref().map_or(SchedulerPer::Class, |queue| queue.scheduler_per)
@@ -573,6 +579,9 @@ pub enum Node {
     Leaves(Copies),
 }
 
+/// Part of a series name between link and quantity, for each direction: forward and reverse.
+pub const REVERSED: [&str; 2] = ["", "reverse."];
+
 /// The target of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -580,6 +589,19 @@ pub enum Target {
     Queue {
         /// Link index.
         link: usize,
+        /// 1: `links.L.reverse.queue.packets`, the reverse direction.
+        way: usize,
+        /// Which copies.
+        copies: Copies,
+        /// Name of the observable.
+        observable: &'static str,
+    },
+    /// `links.L.loss.draw`, … : a value behind a random loss.
+    Loss {
+        /// Link index.
+        link: usize,
+        /// 1: `links.L.reverse.loss.draw`, the reverse direction.
+        way: usize,
         /// Which copies.
         copies: Copies,
         /// Name of the observable.

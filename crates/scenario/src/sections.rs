@@ -287,6 +287,16 @@ section! {
         until: Value(Type::Duration), Absent("the end of the run"), Range::POSITIVE;
         /// Direction of the link.
         direction: Value(Directions::TYPE), Default("forward");
+    observables: &[
+        Observable { name: "draw", unit: "1", doc: "Random number that decided the loss; none with `every`." },
+        Observable {
+            name: "probability",
+            unit: "1",
+            doc: "Probability that it was compared with. In bursts, that of entering the lossy state or of staying in it.",
+        },
+        Observable { name: "flow", unit: "1", doc: "Flow of the lost packet, numbered as in events.open.flow." },
+        Observable { name: "stays", unit: "1", doc: "In bursts: 0 for the first lost packet of a burst, then 1." },
+    ];
     counters: &[Counter { name: "loss", doc: "Packets lost on the link." }];
 }
 
@@ -450,7 +460,7 @@ section! {
         /// "groups.G.users[*].flows[*].window".
         of: Text, Required;
         /// Sampling interval, or "packet" for each packet (queues and stages only). "departure": each drop or
-        /// mark of a packet that leaves the queue (codel, dualpi2).
+        /// mark of a packet that leaves the queue (codel, fq-codel, cobalt, dualpi2), or each random loss.
         every: Every, Required;
 }
 

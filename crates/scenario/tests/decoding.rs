@@ -150,8 +150,8 @@ fn records_are_resolved() {
     assert_eq!(
         targets,
         [
-            Target::Queue { link: 1, copies: Copies::All, observable: "threshold" },
-            Target::Queue { link: 0, copies: Copies::One(2), observable: "packets" },
+            Target::Queue { link: 1, way: 0, copies: Copies::All, observable: "threshold" },
+            Target::Queue { link: 0, way: 0, copies: Copies::One(2), observable: "packets" },
             Target::Link { link: 0, copies: Copies::All, counter: "delivered_bytes" },
             Target::Stage { stage: 0, copies: Copies::All, observable: "activity" },
             Target::Flow { group: 0, users: Copies::One(0), flows: Copies::One(3), observable: "window" },
@@ -215,7 +215,22 @@ fn queues_that_bring_their_scheduler_or_their_limit() {
     assert_eq!(errors.to_string(), "links.b.queue.scheduler: fq-codel is a scheduler itself; leave this out");
     let small = with(json!({ "kind": "fq-codel", "memory_limit": "1400 B" }));
     let errors = evenflow_scenario::Scenario::from_json(&small).expect_err("an error");
-    assert_eq!(errors.to_string(), "links.b.queue.memory_limit: must hold a packet of max_packet bytes");
+    assert_eq!(
+        errors.to_string(),
+        "links.b.queue.memory_limit: must hold a packet of max_packet; give at least 1500 B"
+    );
+    let small = with(json!({ "kind": "fq-pie", "memory_limit": "1400 B" }));
+    let errors = evenflow_scenario::Scenario::from_json(&small).expect_err("an error");
+    assert_eq!(
+        errors.to_string(),
+        "links.b.queue.memory_limit: must hold a packet of mean_packet; give at least 1514 B"
+    );
+    for kind in ["codel", "fq-codel"] {
+        let lonely = with(json!({ "kind": kind, "ce_threshold_selector": "ect1" }));
+        let errors = evenflow_scenario::Scenario::from_json(&lonely).expect_err("an error");
+        let why = "has no effect without ce_threshold; give ce_threshold, or leave this out";
+        assert_eq!(errors.to_string(), format!("links.b.queue.ce_threshold_selector: {why}"));
+    }
 }
 
 /// Tables inside tables come back as they were, defaults and all, and may be drawn.

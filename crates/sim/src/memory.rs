@@ -68,6 +68,7 @@ fn series_bytes(scenario: &Scenario) -> u64 {
         let Every::Interval(every) = series.every else { continue };
         let (which, number) = match series.target {
             Target::Queue { link, copies, .. }
+            | Target::Loss { link, copies, .. }
             | Target::Node { link, copies, .. }
             | Target::Link { link, copies, .. } => {
                 (copies, all(scenario.links[link].per, Component::Link(link)))

@@ -33,6 +33,8 @@ pub trait Gauges {
 pub enum Source {
     /// Observable of a port's queue, or of a node of its scheduler (a class of HTB).
     Queue(usize, Option<u32>, &'static str),
+    /// A value behind each random loss of a port.
+    Loss(usize, &'static str),
     /// A count of a port's scheduler, or of a node of it: its increase.
     Count(usize, Option<u32>, &'static str),
     /// The rate of a port; of delivery opportunities, the mean since the last look.
@@ -140,6 +142,10 @@ pub struct Probes {
     pub flow_series: Vec<(usize, &'static str, usize, f64)>,
     /// At drops and marks of leaving packets: (port, observable, column). Links keep them until the end.
     pub departures: Vec<(usize, &'static str, usize)>,
+    /// The same at random losses.
+    pub losses: Vec<(usize, &'static str, usize)>,
+    /// Ports and flows of randomly lost packets, if there are such series.
+    pub lost: Vec<(u32, u32)>,
     /// Drops by queue length: (side, counts).
     pub at_drop: Vec<(u32, Vec<u64>)>,
     /// Lists.
@@ -207,6 +213,7 @@ impl Probes {
                         _ => c.drops as f64,
                     }))
                 }
+                Source::Loss(..) => None, // links keep these values until the end
                 Source::Stage(stage, name) => gauges.stage(stage, name, now),
                 Source::Sender(flow, name) => gauges.sender(flow, name),
                 Source::Opened(host, number, name) => gauges.opened(host, number, name),

@@ -9,7 +9,7 @@ use evenflow_base::schema::{Observable, Way};
 use evenflow_base::{Duration, End, Reason, Time};
 use evenflow_link::counters::Delays as QueueDelays;
 use evenflow_link::{Queue, Scheduled};
-use evenflow_queue::held::{NodeCounts, is_counter};
+use evenflow_queue::held::{NodeCounts, Note, is_counter};
 use evenflow_queue::htb;
 use evenflow_scenario::metrics;
 use evenflow_scenario::model::{
@@ -783,16 +783,24 @@ fn histograms(engine: &Engine, scenario: &Scenario) -> Value {
     Value::Object(out)
 }
 
+/// The flow of a randomly lost packet.
+const LOST_FLOW: &str = "flow";
+
 fn columns(engine: &Engine, scenario: &Scenario) -> Vec<Column> {
     let stages_decide = scenario.stages.iter().any(|stage| !stage.spec.mechanism.counters.is_empty());
     let mut columns: Vec<Column> = engine.probes.series.to_vec();
-    for &(port, name, column) in &engine.probes.departures {
-        for note in engine.net.ports[port].link.notes() {
-            if let Some((_, value)) = note.values.iter().find(|(of, _)| *of == name) {
-                columns[column].times.push(note.at.seconds());
-                columns[column].values.push(*value);
-            }
-        }
+    let link = |port: usize| &engine.net.ports[port].link;
+    let of_queues = engine.probes.departures.iter().map(|it| (it, link(it.0).notes()));
+    let of_losses = engine.probes.losses.iter().map(|it| (it, link(it.0).losses()));
+    for (&(port, name, column), notes) in of_queues.chain(of_losses) {
+        let flows = || engine.probes.lost.iter().filter(|lost| lost.0 as usize == port);
+        let value =
+            |note: &Note| note.values.iter().find(|(of, _)| *of == name).map_or(f64::NAN, |(_, x)| *x);
+        columns[column].times = notes.iter().map(|note| note.at.seconds()).collect();
+        columns[column].values = match name {
+            LOST_FLOW => flows().map(|lost| f64::from(lost.1)).collect(),
+            _ => notes.iter().map(value).collect(),
+        };
     }
     for (kind, list) in &engine.probes.lists {
         let (kind, code) = match kind {

@@ -14,10 +14,10 @@ use super::{as_table, list, single, text};
 
 use crate::errors::{Errors, join, quoted, shown, suggestion};
 use crate::model::{
-    Component, Copies, EventKind, Every, Histogram, Hop, Link, Node, Per, Record, SchedulerPer, Series, Spec,
-    Target, Traced,
+    Component, Copies, EventKind, Every, Histogram, Hop, Link, Node, Per, REVERSED, Record, SchedulerPer,
+    Series, Spec, Target, Traced,
 };
-use crate::sections::{FLOW, LINK, QUEUE, RECORD, SERIES};
+use crate::sections::{FLOW, LINK, LOSS, QUEUE, RECORD, SERIES};
 
 /// The words of `events`.
 const EVENTS: &[&str] = EventKind::WORDS;
@@ -178,6 +178,10 @@ fn series(json: &Json, network: &Network, path: &str, errors: &mut Errors) -> Op
     }
     let of_component =
         |t: &Target| matches!(t, Target::Queue { .. } | Target::Node { .. } | Target::Stage { .. });
+    if matches!(target, Some(Target::Loss { .. })) && every.is_some_and(|every| every != Every::Departure) {
+        return errors
+            .none(every_path, "a random loss has a value for each lost packet; write \"departure\"");
+    }
     let by_packet = probed || target.as_ref().is_none_or(of_component);
     if every == Some(Every::Packet) && !by_packet {
         return errors
@@ -188,7 +192,8 @@ fn series(json: &Json, network: &Network, path: &str, errors: &mut Errors) -> Op
     {
         errors.push(
             every_path,
-            "\"departure\" is for queues that drop or mark leaving packets: codel and dualpi2",
+            "\"departure\" is for random losses, and for queues that drop or mark leaving packets: codel, fq-codel, \
+             cobalt and dualpi2",
         );
         return None;
     }
@@ -230,17 +235,21 @@ type Thing = (Component, &'static str, Option<u32>);
 /// marked by observables of flows, which links do not have.
 fn thing(target: &Target) -> (Thing, [Copies; 2]) {
     const LEAF: u32 = u32::MAX;
+    const LOSS_OF_LINK: u32 = u32::MAX - 1;
     let one = Copies::One(0);
     match *target {
-        Target::Queue { link, copies, observable } => {
-            ((Component::Link(2 * link), observable, None), [copies, one])
+        Target::Queue { link, way, copies, observable } => {
+            ((Component::Link(4 * link + way), observable, None), [copies, one])
+        }
+        Target::Loss { link, way, copies, observable } => {
+            ((Component::Link(4 * link + way), observable, Some(LOSS_OF_LINK)), [copies, one])
         }
         Target::Node { link, copies, node, observable } => match node {
-            Node::Named(n) => ((Component::Link(2 * link), observable, Some(n)), [copies, one]),
-            Node::Leaves(leaves) => ((Component::Link(2 * link), observable, Some(LEAF)), [copies, leaves]),
+            Node::Named(n) => ((Component::Link(4 * link), observable, Some(n)), [copies, one]),
+            Node::Leaves(leaves) => ((Component::Link(4 * link), observable, Some(LEAF)), [copies, leaves]),
         },
         Target::Link { link, copies, counter } => {
-            ((Component::Link(2 * link + 1), counter, None), [copies, one])
+            ((Component::Link(4 * link + 2), counter, None), [copies, one])
         }
         Target::Stage { stage, copies, observable } => {
             ((Component::Stage(2 * stage), observable, None), [copies, one])
@@ -402,13 +411,34 @@ impl Network<'_> {
         let link = find(self.links, |l| &l.name, part.name, "link")?;
         let draft = &self.links[link];
         let copies = self.copies(Component::Link(link), draft.per, part)?;
-        match &parts[1..] {
+        let (way, rest) = match &parts[1..] {
+            [reverse, rest @ ..] if reverse.name == "reverse" => {
+                no_index(reverse)?;
+                (1, rest)
+            }
+            rest => (0, rest),
+        };
+        match rest {
             [queue, name] if queue.name == "queue" => {
                 no_index(queue)?;
                 no_index(name)?;
-                let observable = self.queue_observable(draft.link.as_ref(), name.name)?;
-                Ok(Target::Queue { link, copies, observable })
+                let observable = self.queue_observable(draft.link.as_ref(), way, name.name)?;
+                Ok(Target::Queue { link, way, copies, observable })
             }
+            [loss, name] if loss.name == "loss" => {
+                no_index(loss)?;
+                no_index(name)?;
+                let observable = observable(name.name, named(LOSS.observables), "the loss of a link")?;
+                let lossy = draft.link.as_ref().ok_or(None)?.loss.as_ref();
+                if !lossy.is_some_and(|loss| loss.ways.contains(&way)) {
+                    return Err(Some(format!("this direction of {} loses no packets", quoted(part.name))));
+                }
+                Ok(Target::Loss { link, way, copies, observable })
+            }
+            _ if way == 1 => Err(Some(format!(
+                "{} names no quantity; the reverse direction has links.NAME.reverse.queue.packets and the like",
+                quoted(of)
+            ))),
             [queue, classes, class, name] if queue.name == "queue" && classes.name == "classes" => {
                 for part in [queue, classes, class, name] {
                     no_index(part)?;
@@ -449,21 +479,25 @@ impl Network<'_> {
         }
     }
 
-    /// Whether a target is a value of a queue that drops or marks packets as they leave.
+    /// Whether a target is a value of a random loss, or of a queue that drops or marks packets as they leave.
     fn decides_at_departure(&self, target: &Target) -> bool {
-        let Target::Queue { link, observable, .. } = *target else { return false };
+        if let Target::Loss { .. } = target {
+            return true;
+        }
+        let Target::Queue { link, way, observable, .. } = *target else { return false };
         let decides = |kind: &str| evenflow_queue::notes_departures(kind, observable);
-        let queue = |link: &Link| link.forward.queue.as_ref().map(|queue| queue.rule.mechanism.kind);
+        let queue = |link: &Link| link.queue(way).map(|queue| queue.rule.mechanism.kind);
         self.links[link].link.as_ref().is_none_or(|link| queue(link).is_some_and(decides))
     }
 
     /// The observable of a link's queue; errors of the link are reported elsewhere.
-    fn queue_observable(&self, link: Option<&Link>, name: &str) -> Result<&'static str, Trouble> {
+    fn queue_observable(&self, link: Option<&Link>, way: usize, name: &str) -> Result<&'static str, Trouble> {
         let link = link.ok_or(None)?;
-        if link.forward.rate.is_none() {
+        let reverse = link.reverse.as_ref().filter(|_| way == 1);
+        if reverse.unwrap_or(&link.forward).rate.is_none() {
             return Err(Some("this link has no rate, so it has no queue".into()));
         }
-        let queue = link.forward.queue.as_ref();
+        let queue = link.queue(way);
         let rule = queue.map(|q| q.rule.mechanism);
         let scheduler = queue.and_then(|q| q.scheduler.as_ref()).map(|s| s.mechanism);
         // A tree's observables are its classes'.
@@ -656,7 +690,7 @@ impl Network<'_> {
                     "delay" => Histogram::QueueDelay(link),
                     other => return Err(no_histogram(other, &["packets", "at_drop", "delay"])),
                 };
-                self.queue_observable(self.links[link].link.as_ref(), "packets")?;
+                self.queue_observable(self.links[link].link.as_ref(), 0, "packets")?;
                 Ok(found)
             }
             ["links", link, "classes", class, "queue", name] => {
@@ -667,7 +701,7 @@ impl Network<'_> {
                 if name != "delay" {
                     return Err(no_histogram(name, &["delay"]));
                 }
-                self.queue_observable(self.links[link].link.as_ref(), "packets")?;
+                self.queue_observable(self.links[link].link.as_ref(), 0, "packets")?;
                 Ok(Histogram::ClassQueueDelay(link, class))
             }
             ["groups", group, "users", name] => {
@@ -752,9 +786,9 @@ impl Network<'_> {
             Copies::All => per.and_then(|per| self.count(component, per)).unwrap_or(1),
         };
         match *target {
-            Target::Queue { link, copies, .. } | Target::Link { link, copies, .. } => {
-                of(copies, Component::Link(link), self.links[link].per)
-            }
+            Target::Queue { link, copies, .. }
+            | Target::Loss { link, copies, .. }
+            | Target::Link { link, copies, .. } => of(copies, Component::Link(link), self.links[link].per),
             Target::Node { link, copies, node, .. } => {
                 let draft = &self.links[link];
                 let per = match draft.link.as_ref().map(Link::scheduler_per) {
@@ -791,9 +825,13 @@ impl Network<'_> {
             Some(_) => format!("{name}{}", index(copies)),
         };
         match *target {
-            Target::Queue { link, copies, observable } => {
+            Target::Queue { link, way, copies, observable } => {
                 let draft = &self.links[link];
-                format!("links.{}.queue.{observable}", of(&draft.name, draft.per, copies))
+                format!("links.{}.{}queue.{observable}", of(&draft.name, draft.per, copies), REVERSED[way])
+            }
+            Target::Loss { link, way, copies, observable } => {
+                let draft = &self.links[link];
+                format!("links.{}.{}loss.{observable}", of(&draft.name, draft.per, copies), REVERSED[way])
             }
             Target::Node { link, copies, node, observable } => {
                 let draft = &self.links[link];

@@ -3,7 +3,7 @@
 use evenflow_base::Time;
 use evenflow_queue::held::is_counter;
 use evenflow_queue::htb;
-use evenflow_scenario::model::{Copies as Which, EventKind, Every, Histogram, Node, Per, Target};
+use evenflow_scenario::model::{Copies as Which, EventKind, Every, Histogram, Node, Per, REVERSED, Target};
 
 use super::Builder;
 use super::copies::Places;
@@ -26,11 +26,11 @@ impl Builder<'_, '_> {
                         let next = Time::ZERO + every;
                         probes.timed.push(Timed { source, every, next, before: 0.0, column });
                     }
-                    Every::Departure => {
-                        if let Source::Queue(port, _, name) = source {
-                            probes.departures.push((port, name, column));
-                        }
-                    }
+                    Every::Departure => match source {
+                        Source::Queue(port, _, name) => probes.departures.push((port, name, column)),
+                        Source::Loss(port, name) => probes.losses.push((port, name, column)),
+                        _ => {}
+                    },
                     Every::Packet => match source {
                         Source::Queue(_, node, name) => {
                             probes.port_series.push((packet.0, packet.1, node, name, column));
@@ -114,14 +114,25 @@ impl Builder<'_, '_> {
         };
         let index = |per: Per, n: usize| if per == Per::Shared { String::new() } else { format!("[{n}]") };
         match *target {
-            Target::Queue { link, copies, observable } => {
+            Target::Queue { link, way, copies, observable } => {
                 let spec = &scenario.links[link];
                 numbers(copies, links[link].list.len())
                     .into_iter()
                     .map(|n| {
-                        let name = format!("links.{}{}.queue.{observable}", spec.name, index(spec.per, n));
-                        let source = queue_source(first_port[link] + 2 * n, None, observable);
-                        (name, source, (2 * link as u32, n as u32))
+                        let of = format!("links.{}{}.{}", spec.name, index(spec.per, n), REVERSED[way]);
+                        let source = queue_source(first_port[link] + 2 * n + way, None, observable);
+                        (format!("{of}queue.{observable}"), source, ((2 * link + way) as u32, n as u32))
+                    })
+                    .collect()
+            }
+            Target::Loss { link, way, copies, observable } => {
+                let spec = &scenario.links[link];
+                numbers(copies, links[link].list.len())
+                    .into_iter()
+                    .map(|n| {
+                        let of = format!("links.{}{}.{}", spec.name, index(spec.per, n), REVERSED[way]);
+                        let source = Source::Loss(first_port[link] + 2 * n + way, observable);
+                        (format!("{of}loss.{observable}"), source, ((2 * link + way) as u32, n as u32))
                     })
                     .collect()
             }

@@ -190,6 +190,7 @@ impl Builder<'_, '_> {
                 },
                 from: Time(loss.from.0),
                 until: loss.until.map_or(Time::NEVER, |until| Time(until.0)),
+                notes: self.watches_losses(link, way).then(Box::default),
             });
         let jitter = self.jitter(link, way).map(|jitter| Jitter {
             correlated: (jitter.correlation > 0.0)
@@ -215,7 +216,7 @@ impl Builder<'_, '_> {
         let fixed = !stepped && !controlled && grants.is_none();
         let free = fixed && loss.is_none() && jitter.is_none() && !self.options.eager;
         let (rule, limit, spec) = match &direction.queue {
-            None if free && (way == 1 || !self.observed(link)) => return Queue::Open,
+            None if free && !self.observed(link, way) => return Queue::Open,
             None => {
                 let kind = evenflow_queue::droptail::TABLE.kind;
                 (
@@ -241,7 +242,7 @@ impl Builder<'_, '_> {
         let decides_at_arrival = !rule.sees_dequeue() && !rule.watches_departures();
         let lazy = scheduler.is_none() && fixed && decides_at_arrival;
         let mut gate = Gate::new(rule, limit, own("queue"), link_facts.rate);
-        let watched = way == 0 && self.watches_decisions(link);
+        let watched = self.watches_decisions(link, way);
         gate.watched = watched;
         if lazy && !self.options.eager {
             return Queue::Fifo(Box::new(Fifo::new(gate, impairments, lengths)));
@@ -352,24 +353,31 @@ impl Builder<'_, '_> {
     }
 
     /// Whether a series records values of single decisions of a link's queue.
-    fn watches_decisions(&self, link: usize) -> bool {
+    fn watches_decisions(&self, link: usize, way: usize) -> bool {
         self.scenario.record.series.iter().any(|series| match series.target {
-            Target::Queue { link: of, observable, .. } => {
-                of == link && (series.every == Every::Departure || observable == DRAW)
+            Target::Queue { link: l, way: w, observable, .. } => {
+                (l, w) == (link, way) && (series.every == Every::Departure || observable == DRAW)
             }
             _ => false,
         })
     }
 
+    /// Whether a series records values of a link's random losses.
+    fn watches_losses(&self, link: usize, way: usize) -> bool {
+        let of = |target| matches!(target, Target::Loss { link: l, way: w, .. } if (l, w) == (link, way));
+        self.scenario.record.series.iter().any(|series| of(series.target))
+    }
+
     /// Whether a `[record]` section looks at the queue of a link, which must then exist as one.
-    pub(super) fn observed(&self, link: usize) -> bool {
+    pub(super) fn observed(&self, link: usize, way: usize) -> bool {
         let record = &self.scenario.record;
-        record.histograms.iter().any(|histogram| histogram.queue_read() == Some(link))
-            || record.series.iter().any(|s| match s.target {
-                Target::Queue { link: l, .. } | Target::Node { link: l, .. } => l == link,
-                _ => false,
-            })
-            || record.events.contains(&EventKind::Arrival)
+        let read = record.series.iter().any(|s| match s.target {
+            Target::Queue { link: l, way: w, .. } => (l, w) == (link, way),
+            Target::Node { link: l, .. } => l == link && way == 0,
+            _ => false,
+        });
+        let counted = record.histograms.iter().any(|histogram| histogram.queue_read() == Some(link));
+        read || (way == 0 && (counted || record.events.contains(&EventKind::Arrival)))
     }
 }
 

@@ -350,6 +350,9 @@ impl Surroundings for Around<'_> {
     fn lose(&mut self, packet: &mut Packet) {
         packet.hop = self.flows[packet.flow as usize].discard;
         self.options.attach(packet).lost_at = self.port;
+        if !self.probes.losses.is_empty() {
+            self.probes.lost.push((self.port, self.slots.id(packet.flow)));
+        }
     }
 
     fn dropped(&mut self, packet: &Packet, reason: Reason, waiting: u32, now: Time) {

@@ -356,6 +356,150 @@ fn dualpi2_notes_its_values_at_departure() {
     }
 }
 
+/// Times of drops and marks whose reason is one of `wanted`, and the reasons.
+fn signals(r: &Run, wanted: &[&str]) -> Vec<(f64, String)> {
+    let mut found = Vec::new();
+    for kind in ["drop", "mark"] {
+        let (times, reasons) = r.column(&format!("events.{kind}.reason"));
+        let named =
+            |number: f64| r.value(&format!("event_reasons.{}", number as usize)).as_str().map(String::from);
+        found.extend(times.iter().zip(reasons).filter_map(|(time, reason)| Some((*time, named(*reason)?))));
+    }
+    found.retain(|(_, reason)| wanted.contains(&reason.as_str()));
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    found
+}
+
+/// FQ-CoDel and COBALT note the values of the CoDel that signals, and the number behind a drop of BLUE.
+#[test]
+fn flow_queues_note_their_values_at_departure() {
+    for (kind, limit) in [("fq-codel", 1000), ("cobalt", 60)] {
+        for tcp in ["", r#"ecn = "classic""#] {
+            let queue = format!(r#"kind = "{kind}", limit = "{limit} packets""#);
+            let cobalt = kind == "cobalt";
+            let names: &[&str] = match cobalt {
+                true => &["sojourn", "count", "probability", "draw"],
+                false => &["sojourn", "count", "dropping", "drop_next"],
+            };
+            let (r, columns) = watched(&queue, tcp, "departure", names);
+            let events = signals(&r, &["codel", "blue"]);
+            assert!(events.len() > 20, "{kind} {tcp}: {}", events.len());
+            assert!(columns[0].0.iter().eq(events.iter().map(|(time, _)| time)), "{kind} {tcp}");
+            let value = |name: &str, i: usize| columns[names.iter().position(|n| *n == name).unwrap()].1[i];
+            for (i, (_, reason)) in events.iter().enumerate() {
+                match reason.as_str() {
+                    "codel" => {
+                        assert!(value("sojourn", i) >= 0.005 && value("count", i) >= 1.0, "{kind} {i}")
+                    }
+                    _ => assert!(value("draw", i) < value("probability", i), "{i}"),
+                }
+            }
+            assert_eq!(cobalt, events.iter().any(|(_, reason)| reason == "blue"), "{kind} {tcp}");
+        }
+    }
+}
+
+/// FQ-PIE shows the PIE of the arriving packet's queue, and the number that it compared.
+#[test]
+fn fq_pie_shows_the_queue_of_the_arrival() {
+    let queue = r#"kind = "fq-pie", limit = "500 packets""#;
+    let (r, columns) = watched(queue, "", "packet", &["draw", "flow_probability", "flow_packets"]);
+    let events = signals(&r, &["pie"]);
+    let [(times, draws), (_, probabilities), (_, packets)] = &columns[..] else { panic!("three series") };
+    let mut seen = 0;
+    for (time, _) in &events {
+        let at: Vec<usize> =
+            (0..times.len()).filter(|i| times[*i] == *time && draws[*i] < probabilities[*i]).collect();
+        assert!(!at.is_empty() && at.iter().all(|i| packets[*i] >= 1.0), "at {time}");
+        seen += 1;
+    }
+    assert!(seen > 10, "{seen}");
+}
+
+/// Each random loss has the number that decided it. In bursts it entered the lossy state or kept it.
+#[test]
+fn the_number_of_a_random_loss_is_recorded() {
+    let text = |loss: &str, queue: &str, series: &str| {
+        format!(
+            r#"
+duration = "6 s"
+links.line = {{ rate = "10 Mbit/s", delay = "20 ms", loss = {{ {loss}, direction = "both" }}, queue = {{ {queue} }}, reverse = {{ rate = "1 Mbit/s" }} }}
+groups.g = {{ users = 4, path = ["line"], traffic = {{ kind = "bulk", flows = 2 }} }}
+{series}
+"#
+        )
+    };
+    for queue in [r#"limit = "50 packets""#, r#"kind = "fq-codel""#] {
+        for (loss, burst) in [("probability = 0.02", 1.0), ("probability = 0.02, burst = 4", 4.0)] {
+            let of = |path: &str| format!(r#"{{ of = "links.line.{path}", every = "departure" }}"#);
+            let stays = if burst > 1.0 { vec![of("loss.stays")] } else { Vec::new() };
+            let names = [
+                "loss.draw",
+                "loss.probability",
+                "loss.flow",
+                "reverse.loss.draw",
+                "reverse.loss.probability",
+            ];
+            let series: Vec<String> = names.iter().map(|name| of(name)).chain(stays).collect();
+            let asked = format!("record.series = [{}]", series.join(", "));
+            let r = run(&text(loss, queue, &asked), 1);
+            let plain = run(&text(loss, queue, ""), 1);
+            assert_eq!(plain.value("links"), r.value("links"), "series change nothing");
+            let (draws, flows) = (r.column("links.line.loss.draw").1, r.column("links.line.loss.flow").1);
+            assert_eq!(draws.len(), flows.len());
+            assert!((0..8).all(|flow| flows.contains(&f64::from(flow))), "{loss}: eight flows lose packets");
+            for way in ["", "reverse."] {
+                let column = |name: &str| r.column(&format!("links.line.{way}loss.{name}"));
+                let ((times, draws), (_, probabilities)) = (column("draw"), column("probability"));
+                let lost = r.number(&format!("links.line.{way}drops.loss"));
+                // The last ones may still be on the line at the end.
+                let late = times.len() as f64 - lost;
+                assert!((0.0..12.0).contains(&late) && lost > 10.0, "{way}{loss}: {lost}, {late}");
+                assert!(draws.iter().zip(probabilities).all(|(draw, p)| draw < p), "{way}{loss}");
+                let among = |p: &f64| [0.02, 0.02 / (burst * 0.98), 1.0 - 1.0 / burst].contains(p);
+                assert!(probabilities.iter().all(among), "{way}{loss}");
+            }
+            if burst > 1.0 {
+                let stays = r.column("links.line.loss.stays").1;
+                let probabilities = r.column("links.line.loss.probability").1;
+                for (stays, p) in stays.iter().zip(probabilities) {
+                    assert_eq!(*stays == 1.0, *p == 0.75, "{queue}");
+                }
+            }
+        }
+    }
+}
+
+/// Series of the reverse direction are of its queue, and change nothing.
+#[test]
+fn the_reverse_direction_has_series() {
+    let text = |series: &str| {
+        format!(
+            r#"
+duration = "6 s"
+links.line = {{ rate = "10 Mbit/s", delay = "20 ms", queue = {{ limit = "60 packets" }}, reverse = {{ rate = "100 kbit/s", queue = {{ kind = "codel", limit = "30 packets" }} }} }}
+groups.g = {{ users = 2, path = ["line"], traffic = {{ kind = "bulk", flows = 2 }} }}
+{series}
+"#
+        )
+    };
+    let of = |path: &str, every: &str| format!(r#"{{ of = "links.line.{path}", every = "{every}" }}"#);
+    let asked = [
+        of("reverse.queue.packets", "packet"),
+        of("reverse.queue.count", "departure"),
+        of("queue.packets", "packet"),
+    ];
+    let r = run(&text(&format!("record.series = [{}]", asked.join(", "))), 1);
+    assert_eq!(run(&text(""), 1).value("links"), r.value("links"));
+    let longest = |path: &str| r.column(&format!("links.line.{path}")).1.iter().copied().fold(0.0, f64::max);
+    assert_eq!((longest("reverse.queue.packets"), longest("queue.packets")), (30.0, 60.0));
+    let dropped = r.column("links.line.reverse.queue.count").0.len() as f64;
+    assert_eq!(dropped, r.number("links.line.reverse.drops.codel"));
+    assert!(dropped > 10.0);
+    let timed = run(&text(&format!("record.series = [{}]", of("reverse.queue.packets", "5 ms"))), 1);
+    assert!(timed.column("links.line.reverse.queue.packets").1.iter().any(|packets| *packets == 30.0));
+}
+
 #[test]
 fn values_at_departure_are_of_queues_that_decide_there() {
     let text = |kind: &str| {
@@ -372,7 +516,7 @@ record.series = [{{ of = "links.line.queue.packets", every = "departure" }}]
         let said = evenflow_scenario::Scenario::from_toml(&text(kind)).expect_err("none").to_string();
         assert_eq!(
             said,
-            "record.series[0].every: \"departure\" is for queues that drop or mark leaving packets: codel and dualpi2"
+            "record.series[0].every: \"departure\" is for random losses, and for queues that drop or mark leaving packets: codel, fq-codel, cobalt and dualpi2"
         );
     }
 }
