@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 
 import evenflow as ef
 import numpy as np
 import pytest
+from conftest import ROOT, Cli
 from evenflow.errors import UsageError
 from evenflow.qoe import Requirements, outcome, quality_of_outcome, responsiveness
 from evenflow.run.histograms import Histogram
@@ -77,6 +80,35 @@ def test_foreign_round_trips_count_half() -> None:
     assert responsiveness(at(0.06)) == pytest.approx(1000)
     # draft-ietf-ippm-responsiveness, TCP-only case: foreign 60 / ((0.02 + 0.04) / 2)
     assert responsiveness(at(0.06), [at(0.02), at(0.04)]) == pytest.approx((1000 + 2000) / 2)
+
+
+SCORES = ["groups.download.responsiveness_rpm", "groups.download.quality_of_outcome"]
+
+
+def test_metrics_of_a_record_are_those_of_its_distributions() -> None:
+    scenario = ef.load(ROOT / "examples/scenarios/call.toml").with_settings({"duration": "12 s", "warmup": "2 s"})
+    bare = scenario.run(1)
+    assert not {*SCORES} & {*bare.metrics()}
+    found = scenario.set("record.histograms", ["groups.download.rtt", "groups.download.delay"]).run(1)
+    # the engine's own figures against those from its bins
+    assert found.metric(SCORES[0]) == pytest.approx(responsiveness(found.delays("groups.download.rtt")), rel=1e-9)
+    assert found.metric(SCORES[1]) == pytest.approx(quality_of_outcome(found, "download", NEEDS), abs=1.0)
+    others = {name: value for name, value in found.metrics().items() if name not in SCORES}
+    assert {name: value for name, value in others.items() if "histograms" not in name} == bare.metrics()
+
+
+@pytest.mark.parametrize(("alias", "metric"), [("rpm", SCORES[0]), ("qoo", SCORES[1])])
+def test_they_are_chosen_by_name(cli: Cli, work: Path, alias: str, metric: str) -> None:
+    del work
+    last = metric.rpartition(".")[2]
+    listed = json.loads(cli("list", "metrics", alias, "--json").out)
+    assert f"groups.G.{last}" in [row["name"] for row in listed["metrics"]]
+    file = str(ROOT / "examples/scenarios/call.toml")
+    short = ("--set", 'duration="6 s"', "--set", 'warmup="1 s"')
+    study = json.loads(cli("study", file, "--metric", alias, "--replications", "2", "--json", *short).out)
+    assert metric in json.dumps(study)
+    drawn = json.loads(cli("plot", file, "--metric", last, "--json", *short).out)
+    assert drawn["numbers"]
 
 
 def test_they_are_public() -> None:

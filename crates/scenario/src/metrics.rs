@@ -131,6 +131,13 @@ metrics! {
     "groups.G.rtt_s_p99": "s", WINDOW, "99th percentile over these samples, within 0.8 %" => 3;
     /// Round-trip time: maximum.
     "groups.G.rtt_s_max": "s", WINDOW, "maximum over these samples" => 3;
+    /// Responsiveness in round trips per minute, with the histogram groups.G.rtt: 60 s over the mean of the
+    /// shortest 95 % of round trips (draft-ietf-ippm-responsiveness-06).
+    "groups.G.responsiveness_rpm": "1/min", WINDOW, "60 / mean of the shortest 95 % of samples" => 3;
+    /// Quality of Outcome in percent, with the histogram groups.G.delay, for the example application of
+    /// draft-ietf-ippm-qoo-10: 4 Mbit/s, optimal up to 200 ms at 99 %, 300 ms at 99.9 % and 1 % loss, unacceptable
+    /// from 500 ms, 600 ms and 5 %. `ef.qoe.quality_of_outcome` takes other requirements.
+    "groups.G.quality_of_outcome": "%", WINDOW, "least score of latency, loss and throughput" => 3;
     /// Mean congestion window.
     "groups.G.window_packets_mean": "packets", WINDOW, "time average over the group's TCP flows";
     /// Share of time with the congestion window at its minimum.

@@ -19,6 +19,7 @@ mod memory;
 mod network;
 mod port;
 mod probe;
+mod quality;
 mod record;
 mod senders;
 mod slots;

@@ -108,6 +108,19 @@ impl Durations {
         quantile(self.bins.iter().copied(), self.count(), q, ends, fine_edge)
     }
 
+    /// Mean of the shortest share `of` them, seconds, as if they were uniform in their bins.
+    pub fn mean_of_shortest(&self, of: f64) -> Option<f64> {
+        let wanted = of * self.count() as f64;
+        let Bins { low, high, counts } = Durations::bins(std::slice::from_ref(self));
+        let (mut left, mut sum) = (wanted, 0.0);
+        for ((low, high), count) in low.iter().zip(&high).zip(counts.first()?) {
+            let (count, taken) = (*count as f64, left.min(*count as f64));
+            sum += taken * (low + (high - low) * taken / count / 2.0);
+            left -= taken;
+        }
+        (wanted > 0.0).then(|| sum / wanted)
+    }
+
     /// The longest, seconds.
     pub fn longest(&self) -> Option<f64> {
         (!self.bins.is_empty()).then(|| Duration(self.min + self.span).seconds())

@@ -25,6 +25,7 @@ use crate::measure::{Bins, Durations, FlowCounters, WindowMeter};
 use crate::network::{Endpoint, StageSlot};
 use crate::port::Port;
 use crate::probe::Happening;
+use crate::quality;
 use crate::senders::{SenderSums, Served};
 use crate::slots::flows_per_user;
 use crate::trace::STAGES;
@@ -218,6 +219,7 @@ fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
             None => sums,
         });
     let videos = videos(engine, scenario);
+    let asked = |histogram| scenario.record.histograms.contains(&histogram);
     let mut flow = 0;
     for (g, group) in scenario.groups.iter().enumerate() {
         let users = group.users as usize;
@@ -299,6 +301,12 @@ fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
                 let list = delays.users().iter().map(|user| number(whole(user.quantile(*q)))).collect();
                 entry.insert(format!("users_delay_s_{what}"), Value::Array(list));
             }
+            if asked(Histogram::Delay(g)) {
+                let lost = ratio(total.losses as f64, total.sent as f64);
+                let throughput = throughputs.iter().sum::<f64>() / n;
+                let score = quality::outcome(&delays.one_way, lost, throughput);
+                entry.insert("quality_of_outcome".into(), number(score));
+            }
         }
         if let Some(entry) = entry.as_object_mut()
             && group.traffic.iter().any(|traffic| traffic.tcp.is_some())
@@ -306,6 +314,10 @@ fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
             let counted = senders[g].since(&engine.net.senders_before[g]);
             entry.insert("senders".into(), self::senders(&counted));
             durations(entry, "rtt", &delays.rtt);
+            if asked(Histogram::Rtt(g)) {
+                let trips = quality::responsiveness(&delays.rtt);
+                entry.insert("responsiveness_rpm".into(), number(trips));
+            }
         }
         let exposed: Vec<Exposed> = exposed.by_ref().take(users).collect();
         if let Some(settings) = conex(group)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _ALL = re.compile(r"links\..+\.queue\.delay|groups\..+\.(delay|rtt|transfers\.(completion|first_byte))")
 USERS = ".users.delay"
 """End of a name with a histogram for each user."""
+RESPONSIVENESS, OUTCOME = "responsiveness_rpm", "quality_of_outcome"
+"""Metrics that a record has with the distribution of round trips, and with that of delays."""
 PERCENTILES = ("p5", "p50", "p95", "p99")
 
 
@@ -150,7 +152,12 @@ def names(scenario: Scenario) -> list[str]:
 
 
 def metrics_behind(name: str) -> list[str]:
-    """The metrics that a record has only with a distribution: percentiles of a class, and of each user."""
+    """The metrics that a record has only with a distribution: percentiles of a class and of each user, and scores."""
+    group = name.startswith("groups.") and ".classes." not in name
+    if name.endswith(".rtt"):
+        return [f"{name.removesuffix('.rtt')}.{RESPONSIVENESS}"]
+    if group and name.endswith(".delay") and not name.endswith(USERS):
+        return [f"{name.removesuffix('.delay')}.{OUTCOME}"]
     if name.endswith(USERS):
         return [f"{name.removesuffix(USERS)}.users_delay_s_{p}" for p in PERCENTILES[1:]]
     if name.startswith("links.") and ".classes." in name:

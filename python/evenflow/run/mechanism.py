@@ -270,6 +270,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "goodput": ("goodput_bps",),
     "throughput": ("throughput_bps",),
     "loss": ("loss_ratio",),
+    "rpm": ("responsiveness_rpm",),
+    "qoo": ("quality_of_outcome",),
 }
 """Usual names of metrics -> the last segments of the metrics of a record."""
 

@@ -58,6 +58,8 @@ METRICS = {
     **{f"rtt_s_{p}": f"{words} of round-trip time" for p, words in _STATISTICS.items()},
     **{f"completion_s_{p}": f"{words} of completion time" for p, words in _STATISTICS.items()},
     **{f"first_byte_s_{p}": f"{words} of time to first byte" for p, words in _STATISTICS.items()},
+    "responsiveness_rpm": "responsiveness",
+    "quality_of_outcome": "Quality of Outcome",
     "users": "users",
     "copies": "copies",
 }

@@ -536,7 +536,9 @@ def needed_by_metrics(metric: Sequence[str], known: Sequence[str]) -> list[str]:
     """The distributions without which a record does not have these metrics."""
     behind = {name: of for of in known for name in histograms.metrics_behind(of)}
     over_users = re.compile(r"(users_delay_s_p\d+)_p\d+$")
-    rare = [over_users.sub(r"\1", pattern) for pattern in metric if "classes." in pattern or "users_delay_s" in pattern]
+    meant = [name for pattern in metric for name in ALIASES.get(pattern.casefold(), (pattern,))]
+    asked = ("classes.", "users_delay_s", histograms.RESPONSIVENESS, histograms.OUTCOME)
+    rare = [over_users.sub(r"\1", pattern) for pattern in meant if any(one in pattern for one in asked)]
     return [behind[name] for pattern in rare for name in matching(pattern, behind)]
 
 
