@@ -79,14 +79,82 @@ def test_codel_shows_the_wait_of_the_packet_and_its_count() -> None:
     assert min(abs(arrived - (it.event.time_s - it.after["sojourn"]))) < 1e-9
     assert it.after["count"] >= 1
     assert it.after["drop_next"] >= it.before["drop_next"]
-    waited = of_reason(scenario({"kind": "fq-codel", "limit": "200 packets"}), "drop", "codel")
-    assert 0.005 <= waited.after["sojourn"] < 1
+
+
+@pytest.mark.parametrize("ecn", ["off", "classic"])
+def test_fq_codel_shows_the_codel_of_the_packets_queue(ecn: str) -> None:
+    kind = "drop" if ecn == "off" else "mark"
+    it = of_reason(scenario({"kind": "fq-codel", "limit": "2000 packets"}, ecn=ecn), kind, "codel")
+    assert it.event.packet is not None
+    trace = it.record.trace()
+    arrived = trace.filter(trace["action"] == "arrive", trace["seq"] == it.event.packet["seq"])["time_s"]
+    assert min(abs(arrived - (it.event.time_s - it.after["sojourn"]))) < 1e-9
+    assert it.after["dropping"] == 1 <= it.after["count"]
+    assert it.after["active_queues"] >= 1
+
+
+def test_cobalt_shows_both_controllers() -> None:
+    cobalt = {"kind": "cobalt", "limit": "60 packets"}
+    codel = of_reason(scenario(cobalt), "drop", "codel")
+    assert codel.after["sojourn"] >= 0.005
+    assert codel.after["count"] >= 1
+    blue = of_reason(scenario(cobalt), "drop", "blue")
+    assert blue.after["draw"] < blue.after["probability"]
+    assert blue.law.endswith("; draw < probability")
+
+
+def test_fq_pie_shows_the_pie_of_the_packets_queue() -> None:
+    it = of_reason(scenario({"kind": "fq-pie", "limit": "500 packets"}), "drop", "pie")
+    assert it.after["draw"] < it.after["flow_probability"]
+    assert it.law.endswith("; draw < flow_probability")
+    assert it.after["flow_packets"] <= it.after["packets"]
+
+
+@pytest.mark.parametrize("queue", [TAIL, {"kind": "fq-codel", "limit": "200 packets"}])
+@pytest.mark.parametrize(("loss", "law"), [(0.01, "draw < probability"), ({"every": 50}, "a multiple of every")])
+def test_random_loss_shows_its_number(queue: dict[str, Any], loss: Any, law: str) -> None:
+    it = of_reason(scenario(queue).set("links.line.loss", loss), "drop", "loss")
+    assert it.law.endswith(law)
+    assert not it.before
+    if loss == 0.01:
+        assert it.after["draw"] < it.after["probability"] == 0.01
+        assert it.filled == f"{it.after['draw']:.4g} < 0.01"
+    else:
+        assert it.filled.endswith("a multiple of 50")
+
+
+def test_loss_in_bursts_shows_its_state() -> None:
+    world = scenario(TAIL).set("links.line.loss", {"probability": 0.02, "burst": 4})
+    it = of_reason(world, "drop", "loss")
+    assert it.source == "Gilbert 1960; Elliott 1963"
+    assert it.after["draw"] < it.after["probability"]
+    assert (it.after["stays"] == 1) == (it.after["probability"] == 0.75)
+
+
+@pytest.mark.parametrize("against", [False, True])
+def test_reverse_direction_shows_its_own_queue(against: bool) -> None:
+    """Drops of ACKs, and of data on a path that crosses the link backwards."""
+    narrow = {"rate": "1 Mbit/s" if against else "100 kbit/s", "queue": {"kind": "codel", "limit": "30 packets"}}
+    world = scenario({"kind": "droptail", "limit": "60 packets"}).set("links.line.reverse", narrow)
+    world = world.set("groups.g.path", ["-line"] if against else ["line"])
+    record = world.set("record", {"events": ["open", "drop"]}).run(1)
+    assert record.json["links"]["line"]["reverse"]["drops"]["codel"] > 5
+    for reason in ("codel", "limit"):
+        it = of_reason(world, "drop", reason)
+        assert it.event.packet is not None
+        assert it.event.packet["backward"] != against
+        if reason == "limit":
+            assert it.filled == "30 + 1 > 30"
+        else:
+            assert it.after["sojourn"] >= 0.005
+            assert it.after["dropping"] == 1
+        assert ("  Packet   ACK " in str(it)) != against
 
 
 @pytest.mark.parametrize(
     ("queue", "kind", "reason", "law"),
     [
-        ({"kind": "pie", "limit": "200 packets"}, "drop", "pie", None),
+        ({"kind": "pie", "limit": "200 packets"}, "drop", "pie", lambda v: min(0, v["probability"] - v["draw"])),
         (
             {"kind": "dualpi2", "limit": "500 packets"},
             "drop",

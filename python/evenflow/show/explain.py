@@ -38,6 +38,8 @@ SENDER = ("window", "ssthresh", "flight", "recovery", "srtt")
 """Observables of a TCP flow that show its answer."""
 SAMPLES = 100_000
 """Most instants at which a sender is observed."""
+ANY_PACKET = ("active_queues", "new_queues")
+"""Observables of FQ-CoDel that no drop changes: they are recorded at arrivals."""
 LEAST_STEP_S = 1e-4
 """Shortest time between them."""
 STATES = {2: "marks", 3: "losses", 4: "timeout"}
@@ -93,8 +95,8 @@ class Explanation:
         rule: what the rule does, in one sentence.
         law: its condition or equation; `filled`: with the recorded values and the parameters.
         source: document and section.
-        before, after: observables at the last decision before, and at this one. CoDel and DualPI2 decide at departure:
-            at the drop or mark before, and at this one.
+        before, after: observables at the last decision before, and at this one. CoDel, FQ-CoDel, COBALT and DualPI2
+            decide at departure: at the drop or mark before, and at this one. `before` is empty for a random loss.
         parameters: of the mechanism, in the units of the scenario.
         answer: instants and sentences: what the sender did next.
         rtt_s: smoothed round-trip time at the event.
@@ -354,9 +356,12 @@ class _Flow:
         known = {**{name: _number(value) for name, value in parameters.items()}, **after}
         if event.packet is not None:
             known["size"] = float(event.packet["size"])
-            law = _compared(event.reason, str(table.get("form", "")), law, after)
+            law = _compared(_law(kind, event.reason), str(table.get("form", "")), law, after)
             waited = self._waited(event)
-            if event.reason != "loss" and waited > 0.0:
+            if event.reason == "loss":
+                before = {}
+                after.pop("flow", None)
+            elif waited > 0.0:
                 after.setdefault("sojourn", waited)
                 known.setdefault("sojourn", waited)
         filled = _filled(law, known)
@@ -384,17 +389,30 @@ class _Flow:
             return str(next(iter(kinds), "")), {}, {}
         room, name = paths.parse(event.place.rpartition("[")[0])[:2]
         table = tree[room][name]
-        held = {**table.get("queue", {}), **{key: table[key] for key in ("per",) if key in table}}
-        held = held if room == "links" else table
-        kind = held.get("kind", "")
+        place = event.place if table.get("per", "shared") != "shared" else event.place.rpartition("[")[0]
+        if room == "links":
+            reverse = self._reverse(event.packet, str(name))
+            direction = (table.get("reverse") or {}) if reverse else table
+            place += ".reverse" if reverse else ""
+            if event.reason == "loss":
+                kind = next(it for it in ("every", "burst", "probability") if it in table["loss"])
+                behind = ("flow", "draw", "probability", "stays")
+                return kind, table["loss"], {f"{place}.loss.{name}": "departure" for name in behind}
+            table = direction.get("queue") or {}
+        kind = table.get("kind", "")
         found = [m for m in schema()["mechanisms"] if m["kind"] == kind and m["room"] in ("queue", "stage")]
         names = [one["name"] for m in found for one in m["observables"]]
-        place = event.place if "per" in held else event.place.rpartition("[")[0]
         if room != "links":
-            return kind, held, dict.fromkeys((f"{place}.{name}" for name in names), "packet")
-        every = "departure" if registry.has(kind, "notes_departures") and not held.get("drop_early") else "packet"
+            return kind, table, dict.fromkeys((f"{place}.{name}" for name in names), "packet")
+        every = "departure" if registry.has(kind, "notes_departures") and not table.get("drop_early") else "packet"
         found_at = {"packets": "packet", "bytes": "packet", **dict.fromkeys([*names, "draw"] if found else [], every)}
-        return kind, held, {f"{place}.queue.{name}": at for name, at in found_at.items()}
+        found_at |= {name: "packet" for name in found_at if name in ANY_PACKET}
+        return kind, table, {f"{place}.queue.{name}": at for name, at in found_at.items()}
+
+    def _reverse(self, packet: Mapping[str, Any], link: str) -> bool:
+        """Whether a packet of the flow crosses a link against the direction in which the link is described."""
+        hops = json.loads(self.scenario.core.canonical)["groups"][str(paths.parse(self.path)[1])]["path"]
+        return bool(packet["backward"]) != (link not in hops)
 
     def _end(self, event: Event) -> float:
         """When the sender has answered."""
@@ -421,18 +439,40 @@ class _Flow:
 
     def _waited(self, event: Event) -> float:
         """How long the packet of an event was in the queue."""
+        return event.time_s - self._came(event)
+
+    def _came(self, event: Event) -> float:
+        """When the packet of an event arrived at the component."""
         assert event.packet is not None
         came = (row for row in _until(self.rows, event.time_s) if row["action"] == "arrive")
-        return float(event.time_s - next((row["time_s"] for row in came if _same(row, event.packet)), event.time_s))
+        return float(next((row["time_s"] for row in came if _same(row, event.packet)), event.time_s))
 
     def _note(self, record: Record, every: Mapping[str, str], event: Event) -> int:
         """The number of the event among drops and marks at departure; several may be at one instant."""
         import numpy as np
 
+        if event.reason == "loss":
+            return self._loss(record, next(iter(every)), event)
         name = next(name for name, at in every.items() if at == "departure" and name.endswith(".sojourn"))
         times, sojourns = record.arrays(name)
         off = np.abs(times - event.time_s) + np.abs(sojourns - self._waited(event))
         return int(np.argmin(off)) if len(off) and off.min() < 1e-6 else -1
+
+    def _loss(self, record: Record, flows: str, event: Event) -> int:
+        """The number of the event among the link's random losses, which are decided at the arrival.
+
+        Several packets of the flow may arrive at one instant; they are lost in their order.
+        """
+        import numpy as np
+
+        if flows not in record.series_names:
+            return -1
+        came = self._came(event)
+        losses = (it for it in self.events[: event.number - 1] if (it.place, it.reason) == (event.place, "loss"))
+        earlier = sum(self._came(it) == came and _way(it) == _way(event) for it in losses)
+        times, of = record.arrays(flows)
+        found = np.flatnonzero((np.abs(times - came) < 1e-10) & (of == self.number))
+        return int(found[earlier]) if earlier < len(found) else -1
 
     def _decision(self, record: Record, every: Mapping[str, str], event: Event) -> int:
         """The number of the event among decisions at arrival: of several at one instant that with the least draw."""
@@ -574,6 +614,10 @@ def _time(row: Mapping[str, Any]) -> float:
     return float(row["time_s"])
 
 
+def _way(event: Event) -> Any:
+    return event.packet and event.packet["backward"]
+
+
 def _until(rows: Sequence[dict[str, Any]], time: float) -> Iterator[dict[str, Any]]:
     """The rows until an instant, the last one first."""
     return (rows[n] for n in range(bisect.bisect_right(rows, time, key=_time) - 1, -1, -1))
@@ -581,7 +625,7 @@ def _until(rows: Sequence[dict[str, Any]], time: float) -> Iterator[dict[str, An
 
 def _same(row: Mapping[str, Any], packet: Mapping[str, Any]) -> bool:
     """Whether two rows are of one transmission at one component."""
-    return all(row[name] == packet[name] for name in ("component", "copy", "seq", "backward", "size"))
+    return all(row[name] == packet[name] for name in ("component", "copy", "seq", "ack", "stamp", "backward", "size"))
 
 
 # --- Figure --------------------------------------------------------------------------------------------------------
@@ -622,11 +666,16 @@ def _laws() -> dict[str, Any]:
     return tomllib.loads((Path(__file__).parent / "equations.toml").read_text(encoding="utf-8"))
 
 
+def _law(kind: str, reason: str) -> Mapping[str, str]:
+    """What equations.toml says of a reason, and of it in a mechanism of this kind."""
+    return {**_laws().get(reason, {}), **_laws().get(f"{reason}.{kind}", {})}
+
+
 def _rule(kind: str, event: Event) -> tuple[str, str, str]:
     """Sentence, equation and document of the rule behind an event."""
     from ..run.mechanism import schema
 
-    law = _laws().get(event.reason, {})
+    law = _law(kind, event.reason)
     rooms = ("queue", "stage") if event.packet is not None else ("congestion-control",)
     found = [m for m in schema()["mechanisms"] if m["kind"] == kind and m["room"] in rooms]
     counters = {one["name"]: one["doc"] for m in found for one in m.get("counters", [])}
@@ -638,9 +687,9 @@ def _rule(kind: str, event: Event) -> tuple[str, str, str]:
     return doc, law.get("law", ""), law.get("source") or next((m["source"] for m in found), "")
 
 
-def _compared(reason: str, form: str, law: str, values: Mapping[str, float]) -> str:
+def _compared(known: Mapping[str, str], form: str, law: str, values: Mapping[str, float]) -> str:
     """The equation with the comparison of the recorded number, if there is one."""
-    found = _laws().get(reason, {}).get("summed" if form.startswith("rfc") else "picked")
+    found = known.get("summed" if form.startswith("rfc") else "picked")
     return f"{law}; {found}" if found and law and "draw" in values else law
 
 
@@ -677,6 +726,7 @@ def _lines(it: Explanation) -> Iterator[str]:
         ecn = ("not ECT", "ECT(1)", "ECT(0)", "CE")[row["ecn"] or 0]
         first, length = row["seq"], row["payload"]
         what = f"bytes {first} to {first + length}" if length and first is not None else "no data"
+        what = f"ACK {row['ack']}" if row["backward"] and row["ack"] is not None and not length else what
         yield f"  Packet   {what}, {row['size']} B on the wire, {ecn}"
     if it.after:
         changed = (
