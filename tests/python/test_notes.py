@@ -406,8 +406,9 @@ TUNED = ROOT / "examples" / "scenarios" / "home-tuned.toml"
 def test_coarse_window_scale() -> None:
     scenario = ef.load(TUNED)
     assert "coarse-window-scale" not in raised(scenario)
-    unbounded = scenario.unset("groups.clients.tcp.max_window")
-    note = raised(unbounded)["coarse-window-scale"]
+    default = scenario.unset("groups.clients.tcp.max_window")
+    assert "coarse-window-scale" not in raised(default)  # 3 MiB in linux3.2, a scale of 6
+    note = raised(default.set("groups.clients.tcp.stack", "rfc"))["coarse-window-scale"]
     assert note.path == "stages.tuner"
     assert "window scale 14" in note.text
     assert "16.4 kB" in note.text

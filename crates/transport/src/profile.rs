@@ -716,6 +716,7 @@ impl Profile {
     pub fn linux() -> Profile {
         Profile {
             name: "linux",
+            max_window: 20 << 20,                      // tcp_rmem[2] of 32 MiB, since 6.16
             slow_start_segments: None,                 // tcp_slow_start
             whole_segments: true,                      // snd_cwnd counts packets
             count_delivered: true,                     // tcp_cong_control
@@ -752,6 +753,7 @@ impl Profile {
         Profile {
             name: "linux3.2",
             header: 66,                                    // with Ethernet's
+            max_window: 3 << 20,                           // tcp_rmem[2] of 4 MiB
             count_acks: true,                              // tcp_reno_cong_avoid
             byte_counting: false,                          // tcp_abc is 0
             whole_segments: true,                          // snd_cwnd counts packets
