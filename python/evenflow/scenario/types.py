@@ -3133,7 +3133,8 @@ class Series(Table):
         of: The quantity to record, as in "links.L.queue.packets", "stages.S[0].activity",
             "groups.G.users[*].flows[*].window". (text; default: required)
         every: Sampling interval, or "packet" for each packet (queues and stages only). "departure": each drop or mark
-            of a packet that leaves the queue (codel, dualpi2). (duration, "packet" or "departure"; default: required)
+            of a packet that leaves the queue (codel, fq-codel, cobalt, dualpi2), or each random loss. (duration,
+            "packet" or "departure"; default: required)
     """
 
     of: str
