@@ -137,6 +137,8 @@ def python_type(table: str, param: dict[str, str]) -> str:
         return "str | Table | Mapping[str, Any]"
     if words.endswith(" table") or words == "table":
         return "Table | Mapping[str, Any]"
+    if words == "DSCP name, or 0 to 63":
+        return "str | int"
     if words in ("text", 'duration, "packet" or "departure"') or words.startswith('"user"') or words.endswith(" name"):
         return "str"
     raise SystemExit(f"{table}.{param['name']}: no Python type for “{words}”; teach tools/generate.py")

@@ -219,6 +219,12 @@ impl Carried {
         Carried { report, ..Carried::EMPTY }
     }
 
+    /// The number that `packet`, which has these options, shows on its way.
+    #[inline]
+    pub fn number(&self, packet: &Packet) -> u64 {
+        if packet.place().is_some() { self.shown.unwrap_or(self.seq) } else { packet.seq }
+    }
+
     /// The outer headers, the outermost last. Queues see the packet's bits, which belong to the outermost
     /// header. So [`Outer::ip`] holds the bits of the next header inside; [`Carried::layers`] reorders them.
     #[inline]
@@ -324,9 +330,7 @@ impl Options {
     /// The number of `packet` as everyone on its way sees it, wherever it is kept.
     #[inline]
     pub fn seq(&self, packet: &Packet) -> u64 {
-        let Some(place) = packet.place() else { return packet.seq };
-        let carried = &self.places[place as usize];
-        carried.shown.unwrap_or(carried.seq)
+        self.of(packet).number(packet)
     }
 
     /// Releases the fields of a packet and restores its number. The fields stay readable until the next

@@ -90,6 +90,8 @@ reasons! {
     Overload = "overload",
     /// COBALT: picked with BLUE's probability.
     Blue = "blue",
+    /// CAKE: a pure ACK that a newer ACK in the same queue covers.
+    AckFilter = "ack_filter",
 }
 
 /// A verdict on a packet.

@@ -65,6 +65,11 @@ impl Params {
         }
     }
 
+    /// Those of CAKE, with ECN. `packet_time` is the transmission time of a packet of the largest size.
+    pub(crate) fn of_cake(target: Duration, interval: Duration, packet_time: Duration) -> Params {
+        Params { target, interval, packet_time, ecn: true, increase: 1.0 / 256.0, decrease: 1.0 / 4096.0 }
+    }
+
     /// The next signal after one at `t`.
     fn after(&self, t: Time, count: u64) -> Time {
         control_law(t, self.interval, count.max(1))
@@ -136,6 +141,11 @@ impl State {
             self.next = now;
         }
         verdict
+    }
+
+    /// Whether nothing is left of past congestion, and no packet has left within an interval.
+    pub(crate) fn rests(&self, now: Time) -> bool {
+        self.probability == 0.0 && self.count == 0 && now >= self.next
     }
 
     /// A packet of the queue was dropped at a full buffer.

@@ -35,6 +35,11 @@ pub(crate) struct Flow<A> {
 }
 
 impl<A> Flow<A> {
+    /// An empty one.
+    pub fn new(aqm: A) -> Flow<A> {
+        Flow { packets: VecDeque::new(), bytes: 0, deficit: 0, list: List::None, aqm, key: usize::default() }
+    }
+
     /// Removes its head; `total` are the bytes of all queues.
     #[inline]
     pub fn pop(&mut self, total: &mut u64) -> Option<Queued> {
@@ -63,16 +68,8 @@ pub(crate) struct FlowQueues<A> {
 impl<A: Clone> FlowQueues<A> {
     /// `flows` empty ones with an AQM each; the hash's salt is the first number of `stream`.
     pub fn new(flows: usize, quantum: i64, aqm: A, mut stream: Stream) -> FlowQueues<A> {
-        let flow = Flow {
-            packets: VecDeque::new(),
-            bytes: 0,
-            deficit: 0,
-            list: List::None,
-            aqm,
-            key: usize::default(),
-        };
         FlowQueues {
-            flows: vec![flow; flows],
+            flows: vec![Flow::new(aqm); flows],
             new: VecDeque::with_capacity(flows),
             old: VecDeque::with_capacity(flows),
             bytes: 0,

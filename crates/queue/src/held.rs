@@ -261,6 +261,11 @@ pub trait Kind: Schedule + Sized {
         Vec::new()
     }
 
+    /// Errors on a link whose rate is never more than `rate`.
+    fn check_link(_values: &Values, _rate: Rate) -> Vec<Problem> {
+        Vec::new()
+    }
+
     /// The limit that its parameters imply, if they do.
     fn limit(_values: &Values) -> Option<Value> {
         None

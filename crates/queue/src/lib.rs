@@ -15,6 +15,7 @@ pub mod action;
 pub mod activity_aqm;
 mod admission;
 pub mod averager;
+pub mod cake;
 pub mod cobalt;
 pub mod codel;
 pub mod constant_probability;
@@ -115,6 +116,11 @@ pub fn implied_limit(kind: &str, values: &Values) -> Option<Value> {
 /// The limit of a queue with this rule or scheduler where none is given: what its parameters imply, or its document says.
 pub fn default_limit(mechanism: &Mechanism, values: &Values) -> Option<Value> {
     implied_limit(mechanism.kind, values).or(mechanism.traits.default_limit.map(Value::Packets))
+}
+
+/// Errors of parameters on a link whose rate is never more than `rate`.
+pub fn check_link(kind: &str, values: &Values, rate: Rate) -> Vec<Problem> {
+    Scheduler::check_link(kind, values, rate)
 }
 
 /// Errors in the combination of several parameters.

@@ -5,8 +5,9 @@
 //! except [`crate::fq_codel`], whose queues have a rule each.
 
 use evenflow_base::schema::{Mechanism, Problem, Value, Values};
-use evenflow_base::{Packet, Reason, Share, Time, Verdict};
+use evenflow_base::{Packet, Rate, Reason, Share, Time, Verdict};
 
+use crate::cake::Cake;
 use crate::cobalt::Cobalt;
 use crate::drr::Drr;
 use crate::dualpi2::DualPi2;
@@ -76,6 +77,14 @@ macro_rules! schedulers {
                     return Some(<$scheduler>::check(values));
                 })*
                 None
+            }
+
+            /// See [`Kind::check_link`].
+            pub fn check_link(kind: &str, values: &Values, rate: Rate) -> Vec<Problem> {
+                $(if kind == <$scheduler as Kind>::TABLE.kind {
+                    return <$scheduler>::check_link(values, rate);
+                })*
+                Vec::new()
             }
 
             /// See [`Kind::limit`].
@@ -269,6 +278,8 @@ schedulers! {
         Tbf(Tbf) in tbf,
     }
     disciplines {
+        /// See [`crate::cake`].
+        Cake(Cake),
         /// See [`crate::cobalt`].
         Cobalt(Cobalt),
         /// See [`crate::dualpi2`].

@@ -4,8 +4,8 @@
 //! `[sweep]`. Decoding it gives the same scenario and the same canonical form. Two files have the same hash exactly if
 //! they mean the same.
 
-use evenflow_base::Duration;
 use evenflow_base::schema::{Law, Value, Values};
+use evenflow_base::{Duration, dscp};
 use evenflow_traffic::Leaving;
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
@@ -313,6 +313,10 @@ fn group(group: &Group, scenario: &Scenario) -> Json {
 fn traffic(traffic: &Traffic, scenario: &Scenario) -> Json {
     let mut table = spec(&traffic.spec);
     table.insert("class".into(), json!(scenario.classes[usize::from(traffic.class)]));
+    if let Some(code) = traffic.dscp {
+        let name = dscp::NAMES.iter().find(|(_, own)| *own == code);
+        table.insert("dscp".into(), name.map_or(json!(code), |(name, _)| json!(name)));
+    }
     if let Some(tcp) = &traffic.tcp {
         table.insert("tcp".into(), self::tcp(tcp));
     }

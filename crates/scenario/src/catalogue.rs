@@ -123,12 +123,8 @@ pub(crate) fn noun(room: Room) -> &'static str {
 pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
     const SHAPERS: &str = "a link's scheduler htb, or the stage shaper";
     match room {
-        Room::Queue => &[
-            ("cake", "fq-codel as a leaf of the scheduler htb"),
-            ("blue", "cobalt, or pie"),
-            ("l4s", "dualpi2, and congestion_control \"prague\""),
-        ],
-        Room::Scheduler => &[("wfq", "drr"), ("cake", "htb with leaves of fq-codel")],
+        Room::Queue => &[("blue", "cobalt, or pie"), ("l4s", "dualpi2, and congestion_control \"prague\"")],
+        Room::Scheduler => &[("wfq", "drr"), ("cake", "the queue kind cake")],
         Room::Stage => &[("cake", SHAPERS)],
         Room::Traffic => &[
             ("dash", "has"),

@@ -2,6 +2,7 @@
 //!
 //! It checks types and names, not relations between keys; the decoder checks those.
 
+use evenflow_base::dscp;
 use evenflow_base::schema::{Fallback, Mechanism, Nested, Param, Room, Type};
 use serde_json::{Map, Value as Json, json};
 
@@ -201,6 +202,10 @@ fn shape(shape: &Shape) -> Json {
             let one = ["probability", "every"].map(|key| json!({ "required": [key] }));
             table.insert("oneOf".into(), json!(one));
             json!({ "anyOf": [reference("number"), Json::Object(table)] })
+        }
+        Shape::Dscp => {
+            let names: Vec<&str> = dscp::NAMES.iter().map(|(name, _)| *name).collect();
+            json!({ "anyOf": [{ "enum": names }, { "type": "integer", "minimum": 0, "maximum": 63 }] })
         }
         Shape::Per => json!({ "type": "string", "pattern": "^(user|flow|group|[1-9][0-9]* users?)$" }),
         Shape::Table(table, _) if table.name == SCHEDULER.name => reference(SCHEDULER.name),

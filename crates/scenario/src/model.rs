@@ -415,6 +415,8 @@ pub struct Traffic {
     pub spec: Spec,
     /// Index into [`Scenario::classes`].
     pub class: u8,
+    /// The DSCP of its packets; absent: that of their class's name.
+    pub dscp: Option<u8>,
     /// It lasts for the whole run, but needs an application's connections, because a component on the path
     /// reads or writes receive windows.
     pub talks: bool,

@@ -68,6 +68,8 @@ pub enum Shape {
     Loss,
     /// `"user"`, `"flow"`, `"group"`, `"5 users"`.
     Per,
+    /// A name of [`evenflow_base::dscp::NAMES`], or a number.
+    Dscp,
     /// A table of this section's keys; with a room: and the parameters of the mechanism of that room that its `kind` names.
     Table(&'static Section, Option<Room>),
     /// The table of a TCP.
@@ -101,6 +103,7 @@ impl Shape {
             Shape::Rate => "rate, or { steps = [[time, rate], …] }, or { trace = \"file\" }".into(),
             Shape::Loss => "number, or loss table".into(),
             Shape::Per => "\"user\", \"flow\", \"group\" or \"5 users\"".into(),
+            Shape::Dscp => "DSCP name, or 0 to 63".into(),
             Shape::Table(section, _) => format!("{} table", section.name),
             Shape::Tcp(table) => format!("{} table", table.kind),
             Shape::Tables(section, _) => format!("{0} table, or list of them", section.name),
@@ -323,7 +326,7 @@ section! {
         kind: Kind(Room::Queue), Absent("droptail, with a limit or a scheduler only");
         /// Maximum backlog in packets, bytes, or time at line rate. All classes share it.
         limit: Stepped(Type::QueueLength),
-            Absent("unlimited; 10240 packets with fq-codel, fq-pie and cobalt, 10000 with dualpi2, 127 with sfq"), Range::POSITIVE;
+            Absent("unlimited; 10240 packets with fq-codel, fq-pie and cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq"), Range::POSITIVE;
         /// The scheduler, which selects the next packet.
         scheduler: Table(&SCHEDULER, Some(Room::Scheduler)), Absent(evenflow_queue::fifo::TABLE.kind);
         /// Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
@@ -397,6 +400,8 @@ section! {
         tcp: Tcp(&evenflow_transport::profile::TCP), Absent("stack \"rfc\"");
         /// Traffic class of the users' packets.
         class: Text, Default("be");
+        /// DSCP of the packets and of their ACKs. Queues with `tins` read it.
+        dscp: Dscp, Absent("that of the class's name, such as \"ef\" or \"af41\"; else CS0");
         /// Random processing time of a host for each data packet before it is sent, without reordering.
         processing: Value(Type::Duration), Absent("none"), Range::NOT_NEGATIVE;
         /// Factor of the reference rate, the shares in CSFQ and DRR, the willingness to pay, and MulTCP's N.
@@ -420,6 +425,8 @@ section! {
         kind: Kind(Room::Traffic), Required;
         /// Traffic class of the packets.
         class: Text, Absent("the group's");
+        /// DSCP of the packets and of their ACKs.
+        dscp: Dscp, Absent("the group's");
         /// TCP of this traffic. It replaces the group's whole table.
         tcp: Tcp(&evenflow_transport::profile::TCP), Absent("the group's");
 }

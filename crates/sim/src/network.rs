@@ -80,6 +80,8 @@ pub struct Flow {
     pub discard: u8,
     /// Its traffic class.
     pub class: u8,
+    /// Its DSCP; absent: that of the packet's class.
+    pub dscp: Option<u8>,
     /// Options in its connection's packets.
     pub carries: Carries,
     /// `ip::BACKWARD` where the client is at the end of the path: the server's segments follow the path. Otherwise 0.

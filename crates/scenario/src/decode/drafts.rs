@@ -137,6 +137,8 @@ impl Sender {
 pub struct TrafficDraft {
     pub spec: Option<Spec>,
     pub class: Option<String>,
+    /// The outer `None` means errors.
+    pub dscp: Option<Option<u8>>,
     pub kind: Option<&'static str>,
     /// Whether it goes over TCP; unknown where the kind is.
     pub needs_tcp: Option<bool>,
@@ -163,6 +165,7 @@ impl TrafficDraft {
     pub const UNKNOWN: TrafficDraft = TrafficDraft {
         spec: None,
         class: None,
+        dscp: None,
         kind: None,
         needs_tcp: None,
         talks: false,
@@ -222,7 +225,8 @@ impl GroupDraft {
             let class = draft.class?;
             let class = u8::try_from(classes.iter().position(|c| *c == class)?).ok()?;
             let talks = draft.talks;
-            Some(Traffic { spec: draft.spec?, class, talks, tcp: draft.tcp?, arrivals: draft.arrivals? })
+            let (dscp, tcp, arrivals) = (draft.dscp?, draft.tcp?, draft.arrivals?);
+            Some(Traffic { spec: draft.spec?, class, dscp, talks, tcp, arrivals })
         };
         Some(Group {
             name: self.name,

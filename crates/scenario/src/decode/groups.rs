@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use evenflow_base::dscp::NAMES;
 use evenflow_base::schema::{Law, Mechanism, Room, Value, Values, Way};
 use evenflow_traffic::Common;
 use evenflow_transport::congestion_control::{adopt, contradictions, multcp, wtp};
@@ -96,7 +97,8 @@ fn group(
     };
     let hops = hops(table, links, stages, path, errors);
     let group_class = class(table, path, errors).map(|class| class.unwrap_or_else(|| "be".into()));
-    let mut traffic = traffic(table, path, arrivals, errors, group_class.as_ref());
+    let group_dscp = dscp(table, path, errors);
+    let mut traffic = traffic(table, path, arrivals, errors, group_class.as_ref(), group_dscp);
     let needs_windows = |hop: &Hop| match hop.component {
         Component::Stage(i) => stages[i].stage.as_ref().is_some_and(Stage::needs_windows),
         Component::Link(_) => false,
@@ -278,6 +280,19 @@ fn class(table: &Table, path: &str, errors: &mut Errors) -> Option<Option<String
     }
 }
 
+/// `dscp`; the outer `None` means errors.
+fn dscp(table: &Table, path: &str, errors: &mut Errors) -> Option<Option<u8>> {
+    let Some(json) = table.get("dscp") else { return Some(None) };
+    let number = json.as_u64().and_then(|code| u8::try_from(code).ok()).filter(|code| *code < 64);
+    let code = number.or_else(|| NAMES.iter().find(|(name, _)| json == name).map(|(_, code)| *code));
+    if code.is_some() {
+        return Some(code);
+    }
+    let near = json.as_str().map(|name| suggestion(name, NAMES.map(|(name, _)| name)));
+    let near = near.unwrap_or_else(|| "; write a number from 0 to 63, or a name such as \"EF\"".into());
+    errors.none(join(path, "dscp"), format!("{} is no DSCP{near}", shown(json)))
+}
+
 /// `traffic`, with the group's `tcp` for those without one.
 fn traffic(
     group: &Table,
@@ -285,6 +300,7 @@ fn traffic(
     arrivals: &[ArrivalsDraft],
     errors: &mut Errors,
     group_class: Option<&String>,
+    group_dscp: Option<Option<u8>>,
 ) -> Option<Vec<TrafficDraft>> {
     // The group's TCP is decoded once, however many kinds of traffic share it.
     let mut shared: Option<Option<Tcp>> = group.get("tcp").map(|json| tcp(json, &join(path, "tcp"), errors));
@@ -309,6 +325,10 @@ fn traffic(
         let class = match class(table, &here, errors) {
             Some(None) => group_class.cloned(),
             own => own.flatten(),
+        };
+        let dscp = match dscp(table, &here, errors) {
+            Some(None) => group_dscp,
+            own => own,
         };
         let needs_tcp = mechanism.map(|m| evenflow_traffic::needs_tcp(m.kind));
         let own = join(&here, "tcp");
@@ -336,6 +356,7 @@ fn traffic(
         drafts.push(TrafficDraft {
             spec,
             class,
+            dscp,
             kind,
             needs_tcp,
             talks: false,

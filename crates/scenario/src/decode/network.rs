@@ -180,6 +180,16 @@ fn try_rule(direction: &Direction, path: &str, errors: &mut Errors) -> Option<()
     };
     let before = errors.len();
     let path = join(path, "queue");
+    let fastest = Rate(match rate {
+        RateSpec::Constant(_) => rates.iter().copied().fold(0.0, f64::max),
+        RateSpec::Steps(steps) => steps.iter().map(|step| step.1.0).fold(0.0, f64::max),
+        RateSpec::Opportunities(..) => f64::INFINITY,
+    });
+    for values in table::likely(&queue.rule.values) {
+        for (name, why) in evenflow_queue::check_link(queue.rule.mechanism.kind, &values, fastest) {
+            errors.push(join(&path, name), why);
+        }
+    }
     for rate in rates.into_iter().filter(|rate| rate.is_finite()) {
         let delay = Duration::from_seconds(direction.delay.bounds().0);
         for values in table::likely(&queue.rule.values) {

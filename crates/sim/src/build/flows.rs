@@ -204,6 +204,7 @@ impl Builder<'_, '_> {
             back: 1 + before(|hop| matches!(hop, Hop::End(_))),
             discard: before(|hop| matches!(hop, Hop::Discard)),
             class: traffic.class,
+            dscp: traffic.dscp,
             carries: Carries::Options,
             turn: 0,
             endpoint,

@@ -300,7 +300,7 @@ impl FlowTable for Around<'_> {
     }
 
     fn dscp(&self, packet: &Packet) -> u8 {
-        self.dscp[usize::from(packet.class)]
+        self.flows[packet.flow as usize].dscp.unwrap_or_else(|| self.dscp[usize::from(packet.class)])
     }
 
     fn options(&self, packet: &Packet) -> &Carried {
