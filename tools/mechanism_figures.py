@@ -53,6 +53,7 @@ class Plan:
 
 OBSERVED = {
     "activity-aqm": "threshold",
+    "cake": "active_queues",
     "cobalt": "sojourn",
     "codel": "sojourn",
     "csfq": "alpha",

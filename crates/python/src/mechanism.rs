@@ -1,17 +1,20 @@
 //! One mechanism stepped by hand from Python: the same objects that a run uses, JSON in and out.
 
+use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 use evenflow_base::schema::{Room, Traits, Type, Value as Quantity};
-use evenflow_base::{Duration, Ecn, Packet, Rate, Reason, Stream, Time, Verdict, ip};
+use evenflow_base::{
+    Carried, Duration, Ecn, Options, Packet, Rate, Reason, Stream, Time, Verdict, dscp, flags, ip,
+};
 use evenflow_queue::held::{self, Served};
 use evenflow_queue::htb;
 use evenflow_queue::{
-    Admission, Dropped, Gate, Limit, LinkFacts, Next, Occupancy, Qdisc, Queued, Scheduler, default_limit,
-    droptail,
+    Admission, Dropped, FlowTable, Gate, Limit, LinkFacts, Next, Occupancy, Qdisc, Queued, Scheduler,
+    default_limit, droptail,
 };
 use evenflow_scenario::{catalogue, mechanism as decode, quantity};
 use evenflow_stage::{Owner, Stage};
@@ -22,7 +25,7 @@ use evenflow_transport::{CONTROLS, Profile, profile};
 
 use crate::application::{self, Application};
 use crate::args::{Args, bad, ecn_word, not_negative, number};
-use crate::stage::ByHand;
+use crate::stage::{self, ByHand};
 
 /// A queue, scheduler, stage, application, congestion control or adaptation rule with its state.
 #[pyclass(frozen, module = "evenflow._core")]
@@ -39,6 +42,83 @@ struct Inner {
     observables: Vec<&'static str>,
     /// What the last packet found, for clocks that strike without one.
     seen: Occupancy,
+    facts: Facts,
+}
+
+/// Facts about packets for a scheduler that asks: see [`FlowTable`].
+#[derive(Default)]
+struct Facts {
+    /// Of the packet that arrives.
+    hosts: Option<(u32, u32)>,
+    dscp: u8,
+    options: Options,
+    /// Its hosts were asked for.
+    asked: Cell<bool>,
+}
+
+impl Facts {
+    /// Takes over those of a packet and makes it a TCP segment, where the call says so.
+    fn take(&mut self, packet: &mut Packet, args: &Args, class: &str) -> PyResult<()> {
+        let host = |name: &str| match args.get(name).filter(|host| !host.is_null()) {
+            None => Ok(None),
+            Some(_) => not_negative(args, name, None).map(|host| Some(host as u32)),
+        };
+        self.hosts = host("source")?.zip(host("destination")?);
+        self.asked.set(false);
+        self.dscp = match args.get("dscp").filter(|code| !code.is_null()) {
+            None => dscp::dscp_of(class),
+            Some(code) => {
+                let number = code.as_u64().filter(|code| *code < 64).map(|code| code as u8);
+                number.or_else(|| dscp::named(code.as_str()?)).ok_or_else(|| {
+                    bad(format!("dscp must be a number from 0 to 63 or a name such as \"EF\", not {code}"))
+                })?
+            }
+        };
+        stage::dress(packet, args, &mut self.options)?;
+        for (name, flag) in [("ece", flags::ECE), ("cwr", flags::CWR)] {
+            packet.flags |= if args.get(name) == Some(&Value::Bool(true)) { flag } else { 0 };
+        }
+        packet.stamp = not_negative(args, "stamp", Some(0.0))? as u32;
+        if args.contains_key("ack") {
+            let ack = not_negative(args, "ack", None)? as u64;
+            packet.flags |= flags::ACK;
+            let carried = self.options.attach(packet);
+            (carried.ack, carried.shown) = (ack, (packet.payload == 0).then_some(ack));
+        }
+        if let Some(blocks) = args.get("sack").filter(|blocks| !blocks.is_null()) {
+            let wrong = || bad(format!("sack must be a list of pairs of numbers, not {blocks}"));
+            for block in blocks.as_array().ok_or_else(wrong)? {
+                let end = |n: usize| block.get(n).and_then(Value::as_u64).ok_or_else(wrong);
+                self.options.attach(packet).report.push((end(0)?, end(1)?));
+            }
+        }
+        Ok(())
+    }
+
+    /// The numbers that the calls gave to packets that are gone.
+    fn ids(&mut self, dropped: &[Dropped]) -> Value {
+        dropped.iter().map(|(item, _)| self.id(item.packet)).collect::<Vec<u64>>().into()
+    }
+
+    fn id(&mut self, mut packet: Packet) -> u64 {
+        self.options.release(&mut packet);
+        packet.seq
+    }
+}
+
+impl FlowTable for Facts {
+    fn hosts(&self, _packet: &Packet) -> (u32, u32) {
+        self.asked.set(true);
+        self.hosts.unwrap_or_default()
+    }
+
+    fn dscp(&self, _packet: &Packet) -> u8 {
+        self.dscp
+    }
+
+    fn options(&self, packet: &Packet) -> &Carried {
+        self.options.of(packet)
+    }
 }
 
 enum Object {
@@ -163,7 +243,8 @@ impl Inner {
         };
         let observables = table.observables.iter().map(|o| o.name).collect();
         let seen = Occupancy { packets: 0, bytes: 0, rate, full: false, idle_since: Some(Time::ZERO) };
-        Ok(Inner { object, stream: Stream::new(seed, "mechanism"), classes, observables, seen })
+        let facts = Facts::default();
+        Ok(Inner { object, stream: Stream::new(seed, "mechanism"), classes, observables, seen, facts })
     }
 
     fn packet(&self, args: &Args) -> PyResult<(Packet, Time)> {
@@ -294,15 +375,24 @@ impl Inner {
                     return Err(bad(format!("queue {queue} {what}")));
                 }
                 let mut dropped = Vec::new();
-                let place = qdisc.place(queue, &packet, &(), now);
+                let class = &self.classes[usize::from(packet.class)];
+                self.facts.take(&mut packet, args, class)?;
+                packet.flow = queue as u32;
+                let place = qdisc.place(queue, &packet, &self.facts, now);
+                if self.facts.asked.get() && self.facts.hosts.is_none() {
+                    return Err(bad(
+                        "the isolation of hosts needs their addresses; give source and destination, or isolation=\"flows\"",
+                    ));
+                }
                 let verdict = qdisc.enter(Queued { packet, at: now }, place, &mut dropped, |_, _, _| {});
                 if let Verdict::Drop(reason) = verdict {
+                    self.facts.id(packet);
                     out.insert("refused".into(), reason.name().into());
                 } else if traits.hashes {
                     out.insert("queue".into(), place.into());
                 }
                 if !dropped.is_empty() {
-                    out.insert("dropped".into(), ids(&dropped));
+                    out.insert("dropped".into(), self.facts.ids(&dropped));
                 }
             }
             (Object::Scheduler(qdisc, traits), "dequeue") => {
@@ -312,7 +402,7 @@ impl Inner {
                     Next::At(at) => (None, None, Some(at)),
                     Next::Nothing => (None, None, None),
                 };
-                out.insert("id".into(), item.map_or(Value::Null, |q| q.packet.seq.into()));
+                out.insert("id".into(), item.map_or(Value::Null, |q| self.facts.id(q.packet).into()));
                 out.insert("bytes".into(), item.map_or(Value::Null, |q| q.packet.size.into()));
                 if traits.shapes {
                     out.insert("next_s".into(), next.map_or(Value::Null, |at| at.seconds().into()));
@@ -320,7 +410,7 @@ impl Inner {
                 // Of a tree only leaves with CoDel have something to say.
                 if traits.owns_queues || mark.is_some() || !dropped.is_empty() {
                     out.insert("marked".into(), mark.map_or(Value::Null, |r| r.name().into()));
-                    out.insert("dropped".into(), ids(&dropped));
+                    out.insert("dropped".into(), self.facts.ids(&dropped));
                 }
             }
             (Object::Control(stepper), "ack" | "loss" | "mark" | "timeout" | "set") => {
@@ -391,11 +481,6 @@ fn choose(rule: &mut Adaptation, args: &Args) -> PyResult<Args> {
         last,
     };
     Ok(Args::from_iter([("level".to_string(), json!(rule.choose(&known)))]))
-}
-
-/// The numbers of dropped packets.
-fn ids(dropped: &[Dropped]) -> Value {
-    dropped.iter().map(|(item, _)| item.packet.seq).collect::<Vec<u64>>().into()
 }
 
 /// The codepoints that a packet may be given.

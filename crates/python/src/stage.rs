@@ -125,7 +125,7 @@ const SEGMENTS: [(&str, u8, bool); 6] = [
 ];
 
 /// Makes a datagram what the call says that it is.
-fn dress(packet: &mut Packet, args: &Args, options: &mut Options) -> PyResult<()> {
+pub(crate) fn dress(packet: &mut Packet, args: &Args, options: &mut Options) -> PyResult<()> {
     packet.set_re(args.get("re") == Some(&Value::Bool(true)));
     if let Some(marks) = args.get("conex").filter(|marks| !marks.is_null()) {
         const MARKS: [(char, u8); 3] = [('L', ip::LOSS), ('E', ip::MARK), ('C', ip::CREDIT)];

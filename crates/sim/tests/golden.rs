@@ -162,12 +162,14 @@ const HTB_PER_USER: &str = r#"per = "user", classes = { root = { rate = "8 Mbit/
     each = { parent = "root", rate = "1 Mbit/s", ceil = "6 Mbit/s", leaf = { kind = "fq-codel", limit = "20 packets" } }"#;
 
 /// Rows of words that need other parameters beside them, and of numbers: kind, name, parameters.
-const MORE: [(&str, &str, &str); 52] = [
+const MORE: [(&str, &str, &str); 54] = [
     (
         "activity-aqm",
         "rate_estimate, in ms",
         r#"rate_estimate = "departures", q_min = "14 ms", q_base = "24 ms", gamma = "19 ms""#,
     ),
+    ("cake", "shaped, atm", r#"rate = "9 Mbit/s", overhead = "44 B", framing = "atm", tins = "diffserv4""#),
+    ("cake", "ingress, memory", r#"rate = "8 Mbit/s", ingress = true, rtt = "20 ms", memory_limit = "30 kB""#),
     ("codel", "ce_threshold", r#"ce_threshold = "8 ms""#),
     ("fq-codel", "few queues, memory", r#"flows = 2, memory_limit = "30 kB", quantum = "300 B""#),
     ("fq-codel", "ce_threshold", r#"ce_threshold = "8 ms", drop_batch = 4"#),

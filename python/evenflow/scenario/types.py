@@ -22,6 +22,7 @@ __all__ = [
     "Bbr1",
     "Bola",
     "Bulk",
+    "Cake",
     "Cbr",
     "Cobalt",
     "Codel",
@@ -115,7 +116,7 @@ class ActivityAqm(Table):
             the link is busy with 0.1 s of memory. For the delay form only. (one of link, departures; default: link)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
             or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
-            cobalt, 10000 with dualpi2, 127 with sfq; more than 0)
+            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -129,6 +130,65 @@ class ActivityAqm(Table):
     memory: Quantity | None = None
     average_over: Literal["accepted", "received"] | None = None
     rate_estimate: Literal["link", "departures"] | None = None
+    limit: Quantity | None = None
+    scheduler: Table | Mapping[str, Any] | None = None
+    change: Literal["keep", "replace"] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cake(Table):
+    """Common Applications Kept Enhanced (CAKE).
+
+    A shaper without burst, tins by DSCP, and in each tin 1024 flow queues with COBALT. A tin has priority up to its
+    threshold rate; the rest is shared. Hosts get equal shares, whatever the number of their flows. A full buffer
+    drops from the head of the longest queue. CAKE is rule and scheduler in one. The DSCP is that of the group or its
+    traffic.
+
+    Source: Linux, sch_cake; tc-cake(8); Høiland-Jørgensen et al., LANMAN 2018.
+
+    Attributes:
+        rate: Rate of the shaper, link-layer bytes included. (rate; default: absent: no shaper: the link's rate; more
+            than 0)
+        tins: Sorting of packets into tins by DSCP. (one of besteffort, diffserv3, diffserv4, diffserv8, precedence;
+            default: diffserv3)
+        isolation: Parties that share a tin. (one of flowblind, srchost, dsthost, hosts, flows, dual-srchost, dual-
+            dsthost, triple-isolate; default: triple-isolate)
+        rtt: Round-trip time for which COBALT is tuned: its interval; the target is a twentieth. (duration; default:
+            100 ms; at least 0.00001)
+        ingress: The shaper counts dropped packets too: it stands behind the bottleneck. (flag; default: false)
+        ack_filter: Pure ACKs to drop when a newer one in the same queue covers them. (one of off, filter, aggressive;
+            default: off)
+        overhead: Bytes that the link layer adds to each packet. (bytes; default: 0 B; at least -64, at most 256)
+        mpu: Bytes that a packet has at least, with its overhead. (bytes; default: 0 B; at least 0, at most 256)
+        framing: Framing of the link layer. (one of none, atm, ptm; default: none)
+        memory_limit: Maximum backlog in bytes. (bytes; default: absent: 4 rate rtt, between 4 MiB and 10240 packets
+            of max_packet; at least 1)
+        max_packet: Size of the largest packet, for targets and memory. (bytes; default: 1514 B; at least 1, at most
+            65535)
+        limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
+            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
+            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
+        scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
+        change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
+            packets and create a new one. (one of keep, replace; default: keep)
+    """
+
+    KIND: ClassVar[str | None] = "cake"
+
+    rate: Quantity | None = None
+    tins: Literal["besteffort", "diffserv3", "diffserv4", "diffserv8", "precedence"] | None = None
+    isolation: (
+        Literal["flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate"]
+        | None
+    ) = None
+    rtt: Quantity | None = None
+    ingress: bool | None = None
+    ack_filter: Literal["off", "filter", "aggressive"] | None = None
+    overhead: Quantity | None = None
+    mpu: Quantity | None = None
+    framing: Literal["none", "atm", "ptm"] | None = None
+    memory_limit: Quantity | None = None
+    max_packet: Quantity | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
     change: Literal["keep", "replace"] | None = None
@@ -156,7 +216,7 @@ class Cobalt(Table):
             (bytes; default: 1514 B; at least 1, at most 65535)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
             or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
-            cobalt, 10000 with dualpi2, 127 with sfq; more than 0)
+            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -198,7 +258,7 @@ class Codel(Table):
             capable)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
             or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
-            cobalt, 10000 with dualpi2, 127 with sfq; more than 0)
+            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -237,7 +297,7 @@ class ConstantProbability(Table):
             mark, mark-everything, mark-re-ecn; default: mark-everything)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
             or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
-            cobalt, 10000 with dualpi2, 127 with sfq; more than 0)
+            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -273,7 +333,7 @@ class Csfq(Table):
         form: Form of the algorithm: the authors' ns-2 program, or the paper. (one of ns2, paper; default: ns2)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
             or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
-            cobalt, 10000 with dualpi2, 127 with sfq; more than 0)
+            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -306,7 +366,7 @@ class DropPreference(Table):
             this. (packets; default: 10 packets; more than 0)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
             or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
-            cobalt, 10000 with dualpi2, 127 with sfq; more than 0)
+            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -331,7 +391,7 @@ class Droptail(Table):
     Attributes:
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
             or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
-            cobalt, 10000 with dualpi2, 127 with sfq; more than 0)
+            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -384,7 +444,7 @@ class Dualpi2(Table):
         max_packet: The largest packet. (bytes; default: 1514 B; at least 1, at most 65535)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
             or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
-            cobalt, 10000 with dualpi2, 127 with sfq; more than 0)
+            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -445,7 +505,7 @@ class FqCodel(Table):
             at least 1)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
             or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
-            cobalt, 10000 with dualpi2, 127 with sfq; more than 0)
+            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -497,7 +557,7 @@ class FqPie(Table):
             at least 1)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
             or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
-            cobalt, 10000 with dualpi2, 127 with sfq; more than 0)
+            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -548,7 +608,7 @@ class LoadBased(Table):
             than 0)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
             or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
-            cobalt, 10000 with dualpi2, 127 with sfq; more than 0)
+            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -598,7 +658,7 @@ class Pie(Table):
         cap: Limit an update to 0.02 once the probability is at least 0.1. (flag; default: false)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
             or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
-            cobalt, 10000 with dualpi2, 127 with sfq; more than 0)
+            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -688,7 +748,7 @@ class Red(Table):
             rate at the start; more than 0)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
             or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
-            cobalt, 10000 with dualpi2, 127 with sfq; more than 0)
+            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -750,7 +810,7 @@ class Rem(Table):
         capacity: Assumed link capacity. (rate; default: absent: the link's rate at the start; more than 0)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
             or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
-            cobalt, 10000 with dualpi2, 127 with sfq; more than 0)
+            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -796,7 +856,7 @@ class VirtualQueue(Table):
         capacity: Rate that rate_factor multiplies. (rate; default: absent: the link's rate at the start; more than 0)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
             or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
-            cobalt, 10000 with dualpi2, 127 with sfq; more than 0)
+            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -1760,6 +1820,7 @@ class Bulk(Table):
         until: End of the traffic in run time, drawn like start. (duration; default: absent: the end of the run; more
             than 0)
         class_: Traffic class of the packets. (text; default: absent: the group's)
+        dscp: DSCP of the packets and of their ACKs. (DSCP name, or 0 to 63; default: absent: the group's)
         tcp: TCP of this traffic. It replaces the group's whole table. (tcp table; default: absent: the group's)
     """
 
@@ -1770,6 +1831,7 @@ class Bulk(Table):
     start: Quantity | None = None
     until: Quantity | None = None
     class_: str | None = None
+    dscp: str | int | None = None
     tcp: Table | Mapping[str, Any] | None = None
 
 
@@ -1824,6 +1886,7 @@ class Has(Table):
         until: End of the traffic in run time, drawn like start. (duration; default: absent: the end of the run; more
             than 0)
         class_: Traffic class of the packets. (text; default: absent: the group's)
+        dscp: DSCP of the packets and of their ACKs. (DSCP name, or 0 to 63; default: absent: the group's)
         tcp: TCP of this traffic. It replaces the group's whole table. (tcp table; default: absent: the group's)
     """
 
@@ -1851,6 +1914,7 @@ class Has(Table):
     steady_after: int | Mapping[str, Any] | None = None
     until: Quantity | None = None
     class_: str | None = None
+    dscp: str | int | None = None
     tcp: Table | Mapping[str, Any] | None = None
 
 
@@ -1874,6 +1938,7 @@ class Ping(Table):
         until: End of the traffic in run time, drawn like start. (duration; default: absent: the end of the run; more
             than 0)
         class_: Traffic class of the packets. (text; default: absent: the group's)
+        dscp: DSCP of the packets and of their ACKs. (DSCP name, or 0 to 63; default: absent: the group's)
         tcp: TCP of this traffic. It replaces the group's whole table. (tcp table; default: absent: the group's)
     """
 
@@ -1886,6 +1951,7 @@ class Ping(Table):
     timeout: Quantity | None = None
     until: Quantity | None = None
     class_: str | None = None
+    dscp: str | int | None = None
     tcp: Table | Mapping[str, Any] | None = None
 
 
@@ -1919,6 +1985,7 @@ class RequestResponse(Table):
         until: End of the traffic in run time, drawn like start. (duration; default: absent: the end of the run; more
             than 0)
         class_: Traffic class of the packets. (text; default: absent: the group's)
+        dscp: DSCP of the packets and of their ACKs. (DSCP name, or 0 to 63; default: absent: the group's)
         tcp: TCP of this traffic. It replaces the group's whole table. (tcp table; default: absent: the group's)
     """
 
@@ -1935,6 +2002,7 @@ class RequestResponse(Table):
     think: Quantity | None = None
     until: Quantity | None = None
     class_: str | None = None
+    dscp: str | int | None = None
     tcp: Table | Mapping[str, Any] | None = None
 
 
@@ -1961,6 +2029,7 @@ class ShortFlows(Table):
         until: End of the traffic in run time, drawn like start. (duration; default: absent: the end of the run; more
             than 0)
         class_: Traffic class of the packets. (text; default: absent: the group's)
+        dscp: DSCP of the packets and of their ACKs. (DSCP name, or 0 to 63; default: absent: the group's)
         tcp: TCP of this traffic. It replaces the group's whole table. (tcp table; default: absent: the group's)
     """
 
@@ -1974,6 +2043,7 @@ class ShortFlows(Table):
     start: Quantity | None = None
     until: Quantity | None = None
     class_: str | None = None
+    dscp: str | int | None = None
     tcp: Table | Mapping[str, Any] | None = None
 
 
@@ -1994,6 +2064,7 @@ class Upload(Table):
         until: End of the traffic in run time, drawn like start. (duration; default: absent: the end of the run; more
             than 0)
         class_: Traffic class of the packets. (text; default: absent: the group's)
+        dscp: DSCP of the packets and of their ACKs. (DSCP name, or 0 to 63; default: absent: the group's)
         tcp: TCP of this traffic. It replaces the group's whole table. (tcp table; default: absent: the group's)
     """
 
@@ -2005,6 +2076,7 @@ class Upload(Table):
     start: Quantity | None = None
     until: Quantity | None = None
     class_: str | None = None
+    dscp: str | int | None = None
     tcp: Table | Mapping[str, Any] | None = None
 
 
@@ -2043,6 +2115,7 @@ class Web(Table):
         until: End of the traffic in run time, drawn like start. (duration; default: absent: the end of the run; more
             than 0)
         class_: Traffic class of the packets. (text; default: absent: the group's)
+        dscp: DSCP of the packets and of their ACKs. (DSCP name, or 0 to 63; default: absent: the group's)
         tcp: TCP of this traffic. It replaces the group's whole table. (tcp table; default: absent: the group's)
     """
 
@@ -2062,6 +2135,7 @@ class Web(Table):
     think: Quantity | None = None
     until: Quantity | None = None
     class_: str | None = None
+    dscp: str | int | None = None
     tcp: Table | Mapping[str, Any] | None = None
 
 
@@ -2102,6 +2176,7 @@ class Youtube(Table):
             than 0)
         videos: Number of videos per viewer, one after the other. (whole number; default: 1; at least 1)
         class_: Traffic class of the packets. (text; default: absent: the group's)
+        dscp: DSCP of the packets and of their ACKs. (DSCP name, or 0 to 63; default: absent: the group's)
         tcp: TCP of this traffic. It replaces the group's whole table. (tcp table; default: absent: the group's)
     """
 
@@ -2123,6 +2198,7 @@ class Youtube(Table):
     until: Quantity | None = None
     videos: int | Mapping[str, Any] | None = None
     class_: str | None = None
+    dscp: str | int | None = None
     tcp: Table | Mapping[str, Any] | None = None
 
 
@@ -2147,6 +2223,7 @@ class Cbr(Table):
         until: End of the traffic in run time, drawn like start. (duration; default: absent: the end of the run; more
             than 0)
         class_: Traffic class of the packets. (text; default: absent: the group's)
+        dscp: DSCP of the packets and of their ACKs. (DSCP name, or 0 to 63; default: absent: the group's)
         tcp: TCP of this traffic. It replaces the group's whole table. (tcp table; default: absent: the group's)
     """
 
@@ -2160,6 +2237,7 @@ class Cbr(Table):
     start: Quantity | None = None
     until: Quantity | None = None
     class_: str | None = None
+    dscp: str | int | None = None
     tcp: Table | Mapping[str, Any] | None = None
 
 
@@ -2182,6 +2260,7 @@ class Poisson(Table):
         until: End of the traffic in run time, drawn like start. (duration; default: absent: the end of the run; more
             than 0)
         class_: Traffic class of the packets. (text; default: absent: the group's)
+        dscp: DSCP of the packets and of their ACKs. (DSCP name, or 0 to 63; default: absent: the group's)
         tcp: TCP of this traffic. It replaces the group's whole table. (tcp table; default: absent: the group's)
     """
 
@@ -2194,6 +2273,7 @@ class Poisson(Table):
     start: Quantity | None = None
     until: Quantity | None = None
     class_: str | None = None
+    dscp: str | int | None = None
     tcp: Table | Mapping[str, Any] | None = None
 
 
@@ -3077,6 +3157,8 @@ class Group(Table):
             required)
         tcp: TCP of the users. (tcp table; default: absent: stack "rfc")
         class_: Traffic class of the users' packets. (text; default: be)
+        dscp: DSCP of the packets and of their ACKs. Queues with `tins` read it. (DSCP name, or 0 to 63; default:
+            absent: that of the class's name, such as "ef" or "af41"; else CS0)
         processing: Random processing time of a host for each data packet before it is sent, without reordering.
             (duration; default: absent: none; at least 0)
         weight: Factor of the reference rate, the shares in CSFQ and DRR, the willingness to pay, and MulTCP's N.
@@ -3088,6 +3170,7 @@ class Group(Table):
     traffic: Table | Mapping[str, Any] | Sequence[Table | Mapping[str, Any]]
     tcp: Table | Mapping[str, Any] | None = None
     class_: str | None = None
+    dscp: str | int | None = None
     processing: Quantity | None = None
     weight: Number | None = None
 
