@@ -169,7 +169,11 @@ const MORE: [(&str, &str, &str); 54] = [
         r#"rate_estimate = "departures", q_min = "14 ms", q_base = "24 ms", gamma = "19 ms""#,
     ),
     ("cake", "shaped, atm", r#"rate = "9 Mbit/s", overhead = "44 B", framing = "atm", tins = "diffserv4""#),
-    ("cake", "ingress, memory", r#"rate = "8 Mbit/s", ingress = true, rtt = "20 ms", memory_limit = "30 kB""#),
+    (
+        "cake",
+        "ingress, memory",
+        r#"rate = "8 Mbit/s", ingress = true, rtt = "20 ms", memory_limit = "30 kB""#,
+    ),
     ("codel", "ce_threshold", r#"ce_threshold = "8 ms""#),
     ("fq-codel", "few queues, memory", r#"flows = 2, memory_limit = "30 kB", quantum = "300 B""#),
     ("fq-codel", "ce_threshold", r#"ce_threshold = "8 ms", drop_batch = 4"#),

@@ -55,11 +55,11 @@ params! {
         ack_filter: AckFilter = AckFilter::TYPE, Text("off") => source: "tc-cake (ack-filter, ack-filter-aggressive)";
         /// Bytes that the link layer adds to each packet.
         overhead: i64 = Bytes, Text("0 B"), Range::between(-64.0, 256.0) => source: "tc-cake (overhead)";
-        /// Bytes that a packet has at least, with its overhead.
+        /// Minimum size of a packet with its overhead.
         mpu: i64 = Bytes, Text("0 B"), Range::between(0.0, 256.0) => source: "tc-cake (mpu)";
         /// Framing of the link layer.
         framing: Framing = Framing::TYPE, Text("none") => source: "tc-cake (atm, ptm)";
-        /// Maximum backlog in bytes.
+        /// Memory for waiting packets. A packet takes more than its size: 2304 B for 1500 B.
         memory_limit: Option<u64> = Bytes, Absent("4 rate rtt, between 4 MiB and 10240 packets of max_packet"), Range::FROM_ONE
             => source: "tc-cake (memlimit)";
         /// Size of the largest packet, for targets and memory.
@@ -68,7 +68,7 @@ params! {
 }
 
 impl Params {
-    /// The backlog in bytes above which packets are dropped.
+    /// The memory above which packets are dropped.
     fn buffer(&self) -> u64 {
         let most = 10_240 * self.max_packet;
         self.memory_limit.unwrap_or_else(|| match self.rate {
@@ -76,6 +76,12 @@ impl Params {
             Some(rate) => ((rate.0 / 2.0 * self.rtt.seconds()) as u64).max(4 << 20).min(most),
         })
     }
+}
+
+/// Memory of a packet in Linux: a buffer with headroom and administration, in a power of two, and its descriptor.
+#[inline]
+fn memory(size: u16) -> u64 {
+    256 + (u64::from(size) + 384).next_power_of_two()
 }
 
 /// CAKE.
@@ -88,8 +94,9 @@ pub struct Cake {
     shaper: Option<Shaper>,
     /// The tin at turn where there is no shaper.
     at_turn: usize,
-    /// Packets in all tins.
+    /// Packets in all tins, and their memory.
     packets: u32,
+    memory: u64,
     salt: u64,
     draws: Stream,
     /// Instant of the last arrival.
@@ -115,6 +122,7 @@ impl Cake {
             shaper: params.rate.map(Shaper::new),
             at_turn: 0,
             packets: 0,
+            memory: 0,
             salt: hash.bits(),
             draws,
             arrived: Time::ZERO,
@@ -169,7 +177,7 @@ impl Cake {
         bytes as i64
     }
 
-    /// The next packet of a tin. `None`: a queue was empty, and the choice of the tin is to be made again.
+    /// The next packet of a tin. `None`: a queue was empty; choose the tin again.
     #[inline]
     fn serve(
         &mut self,
@@ -190,6 +198,7 @@ impl Cake {
                     return None;
                 };
                 self.packets -= 1;
+                self.memory -= memory(item.packet.size);
                 let state = &mut flow.aqm.cobalt;
                 let verdict = state.head(&own.cobalt, &mut item.packet, item.at, now, bulk, &mut self.draws);
                 let mark = match verdict {
@@ -245,6 +254,7 @@ impl Cake {
         own.flows[queue].bytes -= u64::from(size);
         own.bytes -= u64::from(size);
         self.packets -= 1;
+        self.memory -= memory(size);
         dropped.push((item, reason));
         if self.params.ingress {
             self.charge(tin, size, self.arrived, true);
@@ -288,6 +298,7 @@ impl Schedule for Cake {
             }
         }
         self.packets += 1;
+        self.memory += memory(item.packet.size);
         self.stats.new_flows += u64::from(tin.push(queue % QUEUES, item, &mut self.draws));
     }
 
@@ -316,8 +327,8 @@ impl Schedule for Cake {
         true
     }
 
-    fn is_full(&self, _queue: usize, bytes: u64, size: u16) -> bool {
-        self.redundant.is_some() || bytes + u64::from(size) > self.buffer
+    fn is_full(&self, _queue: usize, _bytes: u64, size: u16) -> bool {
+        self.redundant.is_some() || self.memory + memory(size) > self.buffer
     }
 
     /// Not if the newcomer is the longest queue by itself.
@@ -378,8 +389,11 @@ impl Kind for Cake {
 
     fn check(values: &Values) -> Vec<Problem> {
         let params = Params::read(values);
-        let too_small = params.memory_limit.is_some_and(|limit| limit < params.max_packet);
-        let why = || (Params::memory_limit.name, "must hold a packet of max_packet bytes".into());
+        let least = memory(params.max_packet as u16);
+        let too_small = params.memory_limit.is_some_and(|limit| limit < least);
+        let why = || {
+            (Params::memory_limit.name, format!("must hold a packet of max_packet bytes: at least {least} B"))
+        };
         too_small.then(why).into_iter().collect()
     }
 
@@ -465,8 +479,8 @@ framing = "atm""#,
     ],
     deviations: &[
         Deviation {
-            what: "Memory counts the bytes of packets.",
-            why: "Linux counts its buffers, about 2304 B for a packet of 1500 B. A smaller `memory_limit` has the same effect.",
+            what: "The memory of a packet is 256 B and the next power of two above its size plus 384 B.",
+            why: "In Linux it depends on the driver; this is the memory of packets that the host itself sends.",
         },
         Deviation {
             what: "The shaper keeps fractions of a nanosecond.",

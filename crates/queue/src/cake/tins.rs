@@ -89,7 +89,7 @@ pub(super) enum Set {
     Decaying,
 }
 
-/// What a flow queue has in addition to packets.
+/// State of a flow queue in addition to its packets.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lane {
     pub cobalt: cobalt::State,
@@ -153,8 +153,8 @@ impl Tin {
         self.sparse + self.bulk > 0
     }
 
-    /// The queue of a flow with `hash` between hosts with these hashes, and whether it had to share one: all eight of
-    /// its set were taken.
+    /// The queue of a flow with `hash` between hosts with these hashes. `true`: another flow had it, since all eight of
+    /// the set were taken.
     #[inline]
     pub fn place(&mut self, hash: u32, hosts: [u32; SIDES]) -> (usize, bool) {
         let first = hash as usize % QUEUES;

@@ -89,6 +89,14 @@ fn scheduler(kind: &str) -> Scheduler {
             ("rate", Value::Rate(4e6)),
             ("burst", Value::Bytes(3000.0)),
             ("arithmetic", Value::Word("real".into())),
+            ("tins", Value::Word("diffserv3".into())),
+            ("isolation", Value::Word("triple-isolate".into())),
+            ("rtt", Value::Seconds(0.01)),
+            ("ingress", Value::Flag(true)),
+            ("ack_filter", Value::Word("aggressive".into())),
+            ("overhead", Value::Bytes(44.0)),
+            ("mpu", Value::Bytes(0.0)),
+            ("framing", Value::Word("atm".into())),
         ]
         .into(),
     );
@@ -113,7 +121,7 @@ pub fn item(id: u64, key: usize, size: u16, at: u64) -> Queued {
 }
 
 /// Rules and schedulers that go together.
-pub const PAIRS: [(&str, &str); 12] = [
+pub const PAIRS: [(&str, &str); 13] = [
     ("droptail", "fifo"),
     ("droptail", "strict"),
     ("droptail", "medf"),
@@ -126,4 +134,5 @@ pub const PAIRS: [(&str, &str); 12] = [
     ("fq-codel", "fq-codel"),
     ("constant-probability", "sfq"),
     ("constant-probability", "htb"),
+    ("cake", "cake"),
 ];
