@@ -179,7 +179,7 @@ def test_toml_errors_show_the_line(cli: Cli, work: Path, text: str, told: str, e
 @pytest.mark.parametrize(
     ("setting", "told"),
     [
-        ('links.bottleneck.queue={kind="cake"}', 'queue kind "cake": planned, not built; nearest: fq-codel'),
+        ('links.bottleneck.queue={kind="blue"}', 'queue kind "blue": planned, not built; nearest: cobalt'),
         ('groups.heavy.tcp.congestion_control="westwood"', "planned, not built; nearest: newreno"),
         ('groups.heavy.traffic={kind="dash"}', "planned, not built; nearest: has"),
         ('stages.p={kind="cake"}', "planned, not built; nearest: a link's scheduler htb"),

@@ -190,7 +190,7 @@ def test_every_method_of_the_table_is_there() -> None:
             numbers: dict[str, object] = {name: 1 for name in arguments if name != "cls"}
             if room == "traffic":
                 numbers |= {name: value for name, value in (("conn", 0), ("end", "client")) if name in arguments}
-            lists = {"ladder_bps": [1, 2], "throughputs_bps": [1], "sizes_bytes": [[1, 2]]}
+            lists = {"ladder_bps": [1, 2], "throughputs_bps": [1], "sizes_bytes": [[1, 2]], "sack": [[1, 2]]}
             numbers |= {name: value for name, value in lists.items() if name in arguments}
             if "cls" in arguments:
                 numbers["cls"] = "be"

@@ -159,10 +159,10 @@ class Cake(Table):
         ack_filter: Pure ACKs to drop when a newer one in the same queue covers them. (one of off, filter, aggressive;
             default: off)
         overhead: Bytes that the link layer adds to each packet. (bytes; default: 0 B; at least -64, at most 256)
-        mpu: Bytes that a packet has at least, with its overhead. (bytes; default: 0 B; at least 0, at most 256)
+        mpu: Minimum size of a packet with its overhead. (bytes; default: 0 B; at least 0, at most 256)
         framing: Framing of the link layer. (one of none, atm, ptm; default: none)
-        memory_limit: Maximum backlog in bytes. (bytes; default: absent: 4 rate rtt, between 4 MiB and 10240 packets
-            of max_packet; at least 1)
+        memory_limit: Memory for waiting packets. A packet takes more than its size: 2304 B for 1500 B. (bytes;
+            default: absent: 4 rate rtt, between 4 MiB and 10240 packets of max_packet; at least 1)
         max_packet: Size of the largest packet, for targets and memory. (bytes; default: 1514 B; at least 1, at most
             65535)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,

@@ -2,8 +2,7 @@
 
 use evenflow_base::Heap;
 
-use super::QUEUES;
-use super::tins::ways;
+use super::{QUEUES, WAYS};
 
 /// Source and destination.
 pub(super) const SIDES: usize = 2;
@@ -107,6 +106,12 @@ impl Hosts {
     pub fn heap_bytes(&self) -> u64 {
         self.0.heap_bytes()
     }
+}
+
+/// The places of a set, that of the hash first.
+pub(super) fn ways(first: usize) -> impl Iterator<Item = usize> {
+    let (way, set) = (first % WAYS, first - first % WAYS);
+    (way..way + WAYS).map(move |n| set + n % WAYS)
 }
 
 #[cfg(test)]

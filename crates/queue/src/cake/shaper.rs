@@ -132,7 +132,7 @@ impl Threshold {
     pub fn charge(&mut self, bytes: u64, now: Time) {
         let time = self.pace.time(bytes);
         if self.next < now {
-            self.next = self.next + time;
+            self.next += time;
         } else {
             self.next = self.next.max(now + time);
         }

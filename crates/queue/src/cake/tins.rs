@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use evenflow_base::{Duration, Heap, Rate, Stream, Time};
 
-use super::hosts::{Hosts, Isolation, SIDES};
+use super::QUEUES;
+use super::hosts::{Hosts, Isolation, SIDES, ways};
 use super::shaper::Threshold;
-use super::{QUEUES, WAYS};
 use crate::cobalt;
 use crate::flow_queues::Flow;
 use crate::held::Queued;
@@ -68,7 +68,7 @@ impl Scheme {
             Scheme::Diffserv3 => parts(&[0, 4, 2]),
             Scheme::Diffserv4 => parts(&[0, 4, 1, 2]),
             Scheme::Diffserv8 | Scheme::Precedence => {
-                let next = |&(rate, share): &(u64, i64)| Some((rate * 7 >> 3, share * 7 >> 3));
+                let next = |&(rate, share): &(u64, i64)| Some((rate * 7 / 8, share * 7 / 8));
                 std::iter::successors(Some((rate, 256)), next).take(8).collect()
             }
         }
@@ -294,12 +294,6 @@ impl Tin {
         let lists = self.lists.iter().map(Heap::heap_bytes).sum::<u64>();
         packets + lists + self.flows.heap_bytes() + self.hosts.iter().map(Hosts::heap_bytes).sum::<u64>()
     }
-}
-
-/// The places of a set, that of the hash first.
-pub(super) fn ways(first: usize) -> impl Iterator<Item = usize> {
-    let (way, set) = (first % WAYS, first - first % WAYS);
-    (way..way + WAYS).map(move |n| set + n % WAYS)
 }
 
 /// Target and interval of COBALT where a packet of the largest size takes `packet_time`.
