@@ -497,7 +497,7 @@ groups.g = {{ users = 2, path = ["line"], traffic = {{ kind = "bulk", flows = 2 
     assert_eq!(dropped, r.number("links.line.reverse.drops.codel"));
     assert!(dropped > 10.0);
     let timed = run(&text(&format!("record.series = [{}]", of("reverse.queue.packets", "5 ms"))), 1);
-    assert!(timed.column("links.line.reverse.queue.packets").1.iter().any(|packets| *packets == 30.0));
+    assert!(timed.column("links.line.reverse.queue.packets").1.contains(&30.0));
 }
 
 #[test]
