@@ -109,8 +109,11 @@ mod tests {
         packet
     }
 
-    /// The ACK that a filter drops when the last of `acks` arrives: each a number, its flags and its SACK blocks.
-    fn dropped(acks: &[(u64, u8, &[(u64, u64)])], aggressive: bool) -> Option<usize> {
+    /// Number, flags and SACK blocks.
+    type Ack<'a> = (u64, u8, &'a [(u64, u64)]);
+
+    /// The ACK that a filter drops when the last of `acks` arrives.
+    fn dropped(acks: &[Ack], aggressive: bool) -> Option<usize> {
         let mut table = Table(Options::default());
         let mut packets: VecDeque<Queued> = acks
             .iter()

@@ -156,6 +156,13 @@ impl Growing {
 mod tests {
     use super::*;
 
+    /// 32 MiB of memory, 2304 bytes for each 1448 of payload.
+    #[test]
+    fn the_default_window_is_what_the_largest_buffer_can_advertise() {
+        let linux = Profile::linux();
+        assert_eq!(Growing::payload(BUFFER.1, &linux), linux.max_window);
+    }
+
     /// One way takes 20 ms. A request leaves at 0, its answer begins at once and goes on; a second request leaves at 1 s and is answered
     /// half a second later. RFC 7323 section 4.3 (2): ACKs in between move what the answer echoes, the request alone does not.
     #[test]
