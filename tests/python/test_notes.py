@@ -258,12 +258,13 @@ def test_lockstep_is_no_fault_of_fair_queueing() -> None:
 
 EXPECTED = {
     "abc-default": {"sweep-left-out"},
-    "bbr": {"sweep-left-out"},
+    **{key: {"sweep-left-out"} for key in ("bbr", "bbr-bursts", "bbr-flows", "bbr-queues", "bbr-rtt")},
     "catching-a-cheat": {"sweep-left-out", "credit-is-dropped"},
     "conex-side-by-side": {"not-ecn-capable", "credit-is-dropped"},
     "conex-variants": {"sweep-left-out"},
     "home-viewed": {"series-not-written"},
-    "l4s": {"sweep-left-out"},
+    **{key: {"sweep-left-out"} for key in ("l4s", "l4s-bursts", "l4s-flows", "l4s-rtt")},
+    "l4s-buffers": {"sweep-left-out", "never-marked"},
     "lossy-tunnel": {"sweep-left-out"},
     "lte-minute": {"sweep-left-out"},
     "queues": {"sweep-left-out", "series-not-written"},
