@@ -1,7 +1,5 @@
 //! Host isolation: how many bulk flows each host has.
 
-use evenflow_base::Heap;
-
 use super::{QUEUES, WAYS};
 
 /// Source and destination.
@@ -71,11 +69,11 @@ struct Host {
 
 /// The hosts on one side of a tin's flows.
 #[derive(Clone, Debug)]
-pub(super) struct Hosts(Vec<Host>);
+pub(super) struct Hosts(Box<[Host; QUEUES]>);
 
 impl Hosts {
     pub fn new() -> Hosts {
-        Hosts(vec![Host::default(); QUEUES])
+        Hosts(Box::new([Host::default(); QUEUES]))
     }
 
     /// The place of a host with that hash: its own, else one without load, else that of the hash.
@@ -90,7 +88,7 @@ impl Hosts {
 
     #[inline]
     pub fn load(&self, place: u16) -> u16 {
-        self.0[usize::from(place)].bulk
+        self.0[usize::from(place) % QUEUES].bulk
     }
 
     /// A flow of the host becomes a bulk flow.
@@ -104,7 +102,7 @@ impl Hosts {
     }
 
     pub fn heap_bytes(&self) -> u64 {
-        self.0.heap_bytes()
+        size_of_val(&*self.0) as u64
     }
 }
 

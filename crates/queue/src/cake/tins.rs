@@ -190,13 +190,11 @@ impl Tin {
         (queue, found.is_none())
     }
 
-    /// Credits for a round: the quantum over the load of its hosts, rounded at random.
+    /// Credits of a queue for a round.
     #[inline]
     fn credits(&self, queue: usize, draws: &mut Stream) -> i64 {
-        let hosts = &self.flows[queue].aqm.hosts;
-        let loads = self.isolation.sides().map(|side| self.hosts[side].load(hosts[side]));
-        let load = u64::from(loads.fold(1, u16::max));
-        ((self.quantum * (65_535 / load) + (draws.bits() >> 48)) >> 16) as i64
+        let load = load(&self.hosts, &self.flows[queue].aqm.hosts);
+        credits(self.quantum, load, draws)
     }
 
     /// Adds a packet. Returns whether its queue was idle.
@@ -239,6 +237,9 @@ impl Tin {
         loop {
             let list = order.into_iter().find(|&list| !self.lists[list].is_empty())?;
             order = [NEW, OLD, DECAYING];
+            if list == OLD {
+                return Some((self.rounds(draws), OLD));
+            }
             let queue = usize::from(*self.lists[list].front()?);
             let flow = &mut self.flows[queue];
             if flow.deficit > 0 {
@@ -254,6 +255,24 @@ impl Tin {
             self.flows[queue].deficit += self.credits(queue, draws);
             self.lists[list].pop_front();
             self.lists[OLD].push_back(queue as u16);
+        }
+    }
+
+    /// The queue at turn among the old ones, of which there is one. The quantum is small where hosts have many flows: many rounds may
+    /// pass, in which only credits change.
+    #[inline]
+    fn rounds(&mut self, draws: &mut Stream) -> usize {
+        let Tin { flows, lists, hosts, quantum, .. } = self;
+        let old = lists[OLD].make_contiguous();
+        loop {
+            for (place, &queue) in old.iter().enumerate() {
+                let flow = &mut flows[usize::from(queue)];
+                if flow.deficit > 0 {
+                    lists[OLD].rotate_left(place);
+                    return usize::from(queue);
+                }
+                flow.deficit += credits(*quantum, load(hosts, &flow.aqm.hosts), draws);
+            }
         }
     }
 
@@ -294,6 +313,18 @@ impl Tin {
         let lists = self.lists.iter().map(Heap::heap_bytes).sum::<u64>();
         packets + lists + self.flows.heap_bytes() + self.hosts.iter().map(Hosts::heap_bytes).sum::<u64>()
     }
+}
+
+/// The larger number of bulk flows of two hosts, at least 1. On a side that does not share, no host has any.
+#[inline]
+fn load(hosts: &[Hosts; SIDES], places: &[u16; SIDES]) -> u16 {
+    hosts[0].load(places[0]).max(hosts[1].load(places[1])).max(1)
+}
+
+/// The quantum over the load of the hosts, rounded at random.
+#[inline]
+fn credits(quantum: u64, load: u16, draws: &mut Stream) -> i64 {
+    ((quantum * u64::from(u16::MAX / load) + (draws.bits() >> 48)) >> 16) as i64
 }
 
 /// Target and interval of COBALT where a packet of the largest size takes `packet_time`.
