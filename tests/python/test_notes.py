@@ -263,7 +263,7 @@ EXPECTED = {
     "conex-side-by-side": {"not-ecn-capable", "credit-is-dropped"},
     "conex-variants": {"sweep-left-out"},
     "home-viewed": {"series-not-written"},
-    **{key: {"sweep-left-out"} for key in ("l4s", "l4s-bursts", "l4s-flows", "l4s-rtt")},
+    **{key: {"sweep-left-out"} for key in ("coexistence", "l4s", "l4s-bursts", "l4s-flows", "l4s-rtt")},
     "l4s-buffers": {"sweep-left-out", "never-marked"},
     "lossy-tunnel": {"sweep-left-out"},
     "lte-minute": {"sweep-left-out"},
