@@ -39,7 +39,7 @@ LATE_P999 = 5e-3  # s
 
 STILL = 1e-9  # RED's weight with which its average stands still
 
-CONGESTION_CONTROL = {"cubic": "cubic", "newreno": "reno"}
+CONGESTION_CONTROL = {"cubic": "cubic", "newreno": "reno", "bbr1": "bbr"}
 
 
 class InvalidError(RuntimeError):
@@ -123,18 +123,18 @@ class Linux:
         self.source = HERE / "linux" / "dumbbell.c"
         self.compiler = shutil.which("cc")
 
-    def missing(self) -> str | None:
+    def missing(self, controls: Sequence[str] = ("cubic", "newreno")) -> str | None:
         """Why the kernel cannot be asked here, with what mends it; None if it can."""
         if platform.system() != "Linux":
             return f"this is {platform.system()}"
         if not self.compiler:
             return "no C compiler (sudo apt-get install gcc libc6-dev)"
-        for control in CONGESTION_CONTROL.values():
-            probe = [self.binary(), f"--group=a:{control}:0", "--duration=0.1"]
+        for control in controls:
+            probe = [self.binary(), f"--group=a:{CONGESTION_CONTROL[control]}:0", "--duration=0.1"]
             done = subprocess.run(probe, capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 mend = "run as root, or with /dev/net/tun and user namespaces open to you"
-                return f"{done.stderr.strip() or done.returncode} ({mend}; sudo modprobe tun tcp_cubic)"
+                return f"{done.stderr.strip() or done.returncode} ({mend}; sudo modprobe -a tun tcp_cubic tcp_bbr)"
         return None
 
     def describe(self) -> str:
@@ -354,15 +354,32 @@ def windows() -> Iterator[tuple[str, dict[str, str | int], Scenario]]:
             yield "linux-window", {"RTT": rtt, "window": size}, path.set("stages.tuner.max_window", f"{size} B")
 
 
+def path(scenario: Scenario, rtt_ms: int, limit: int) -> Scenario:
+    """The scenario with a round trip, and a limit in packets."""
+    delay = f"{rtt_ms / 2} ms"
+    changed = scenario.set("links.bottleneck.delay", delay).set("links.bottleneck.reverse.delay", delay)
+    return changed.set("links.bottleneck.queue.limit", f"{limit} packets")
+
+
+def bbr() -> Iterator[tuple[str, dict[str, str | int], Scenario]]:
+    """BBRv1 alone, and one flow beside one CUBIC flow: name, label, scenario."""
+    one = Scenario.load(HERE / "scenarios" / "linux.toml").set("groups.flow.tcp.congestion_control", "bbr1")
+    pair = Scenario.load(HERE / "scenarios" / "linux-share.toml").set("groups.reno.tcp.congestion_control", "bbr1")
+    tree = pair.set("duration", "60 s").set("warmup", "20 s").tree
+    tree["groups"]["bbr"] = tree["groups"].pop("reno")
+    for rtt in (20, 100):
+        for share in (0.5, 1.0, 4.0):
+            limit = round(share * rtt / 1.2)
+            yield "linux-bbr", {"RTT": f"{rtt} ms", "limit": limit}, path(one, rtt, limit)
+    for share in (0.5, 1.0, 4.0, 16.0):
+        limit = round(share * 40 / 1.2)
+        yield "linux-bbr-share", {"RTT": "40 ms", "limit": limit}, path(Scenario(tree), 40, limit)
+
+
 def points() -> Iterator[tuple[str, dict[str, str | int], Scenario]]:
     """Every comparison: name, label, scenario."""
     one = Scenario.load(HERE / "scenarios" / "linux.toml")
     pair = Scenario.load(HERE / "scenarios" / "linux-share.toml")
-
-    def path(scenario: Scenario, rtt_ms: int, limit: int) -> Scenario:
-        delay = f"{rtt_ms / 2} ms"
-        changed = scenario.set("links.bottleneck.delay", delay).set("links.bottleneck.reverse.delay", delay)
-        return changed.set("links.bottleneck.queue.limit", f"{limit} packets")
 
     for control in ("cubic", "newreno"):
         flow = one.set("groups.flow.tcp.congestion_control", control)

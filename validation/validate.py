@@ -418,7 +418,9 @@ ALONE = {
     "laws": THEORY,
     "applications": THEORY,
     "conex-laws": THEORY,
-    **dict.fromkeys(("linux", "windows", "dialogues", "chunks", "shapers", "changes", "policing", "tunnels"), "Linux"),
+    **dict.fromkeys(
+        ("linux", "bbr", "windows", "dialogues", "chunks", "shapers", "changes", "policing", "tunnels"), "Linux"
+    ),
     "players": PLAYERS,
 }
 """Parts that are compared with one of them alone."""
@@ -437,6 +439,7 @@ PARTS = (
     "conex-laws",
     "aqm",
     "linux",
+    "bbr",
     "windows",
     "dialogues",
     "chunks",
@@ -607,16 +610,24 @@ class Validation:
         """The profile `linux` beside the TCP of the kernel this runs on."""
         yield from self.kernel_tcp("Linux", linux.points(), ("tcp", "linux"))
 
+    def bbr(self) -> Iterator[Row]:
+        """BBRv1 beside the kernel's, alone and beside CUBIC."""
+        yield from self.kernel_tcp("Linux: BBR", linux.bbr(), ("tcp", "linux"), ("cubic", "bbr1"))
+
     def windows(self) -> Iterator[Row]:
         """Connections whose receive window is rewritten on the way, beside the kernel's."""
         yield from self.kernel_tcp("Linux: windows", linux.windows(), ("rewriter", "tcp", "linux"))
 
     def kernel_tcp(
-        self, program: str, points: Iterable[tuple[str, Label, Scenario]], about: tuple[str, ...]
+        self,
+        program: str,
+        points: Iterable[tuple[str, Label, Scenario]],
+        about: tuple[str, ...],
+        controls: Sequence[str] = ("cubic", "newreno"),
     ) -> Iterator[Row]:
         """Bulk flows beside the kernel's TCP."""
         kernel = linux.Linux()
-        if (reason := kernel.missing()) is not None:
+        if (reason := kernel.missing(controls)) is not None:
             self.skipped[program] = reason
             return
         self.described[program] = kernel.describe()
@@ -1063,6 +1074,7 @@ def main() -> None:
             "flows": validation.flows,
             "laws": validation.laws,
             "linux": validation.linux,
+            "bbr": validation.bbr,
             "dialogues": validation.dialogues,
             "chunks": validation.chunks,
             "queues": validation.queues,
