@@ -113,7 +113,7 @@ def on_page_content(html: str, page: Any, **_: Any) -> str:
 
 
 def results_map(path: Path, scenario: str) -> str:
-    """The table of a CSV file: labels, `n`, `record`, then mean, `:lo` and `:hi` of each metric."""
+    """The table of a CSV file: labels, `n`, `record`, then mean and half 95 % interval (`:half`) of each metric."""
     with path.open(encoding="utf-8", newline="") as file:
         lines = list(csv.DictReader(file))
     columns = list(lines[0])
@@ -124,7 +124,7 @@ def results_map(path: Path, scenario: str) -> str:
             "set": {label: line[label] for label in labels},
             "n": line["n"],
             "record": line["record"],
-            "cells": [cell(metric, *(number(line[metric + end]) for end in ("", ":lo", ":hi"))) for metric in metrics],
+            "cells": [cell(metric, float(line[metric]), float(line[f"{metric}:half"])) for metric in metrics],
         }
         for line in lines
     ]
@@ -134,12 +134,8 @@ def results_map(path: Path, scenario: str) -> str:
     return render_map(found)
 
 
-def number(text: str) -> float | None:
-    return float(text) if text else None
-
-
-def cell(metric: str, mean: float | None, lo: float | None, hi: float | None) -> tuple[float | None, str]:
-    return mean, screens.interval(metric, {"mean": mean, "ci95": (lo, hi)})
+def cell(metric: str, mean: float, half: float) -> tuple[float, str]:
+    return mean, screens.interval(metric, {"mean": mean, "ci95": (mean - half, mean + half)})
 
 
 def link(found: re.Match[str], base: Path, uri: str) -> str:

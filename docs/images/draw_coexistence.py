@@ -28,19 +28,22 @@ SHOWN = "40 Mbit/s, 40 ms"
 
 
 def write(table: ef.Table) -> None:
-    """One row a point: labels, runs, hash of the first run's record, then mean and 95 % interval of each metric."""
+    """One row a point: labels, runs, hash of the first record, then mean and half 95 % interval of each metric."""
     records: dict[int, str] = {}
     for run in table.runs:
         records.setdefault(run.point, run.record.record_hash)
-    head = [f"{metric}{end}" for metric in METRICS for end in ("", ":lo", ":hi")]
+    head = [f"{metric}{end}" for metric in METRICS for end in ("", ":half")]
     with (FINDINGS / "coexistence.csv").open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(["pair", "queue", "setting", "n", "record", *head])
         for record, point in zip(records.values(), table.to_json(METRICS)["points"], strict=True):
             found = [point["metrics"][metric] for metric in METRICS]
-            values = [value for each in found for value in (each["mean"], *each["ci95"])]
-            texts = ["" if value is None else f"{value:.4g}" for value in values]
+            texts = [text for each in found for text in (f"{each['mean']:.4g}", f"{half(*each['ci95']):.2g}")]
             rows.writerow([*point["set"].values(), point["n"], record, *texts])
+
+
+def half(lo: float, hi: float) -> float:
+    return (hi - lo) / 2
 
 
 def draw(table: ef.Table) -> None:
