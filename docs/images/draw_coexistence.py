@@ -65,6 +65,7 @@ def draw(table: ef.Table) -> None:
     ax.set_xticks(range(len(queues)), queues, rotation=40, ha="right")
     ax.set_yticks(range(len(pairs)), pairs)
     ax.tick_params(length=0)
+    ax.grid(visible=False)
     ax.spines[:].set_visible(False)
     with mpl.rc_context({"svg.hashsalt": "evenflow"}):
         figure.savefig(FINDINGS / "coexistence.svg", metadata={"Date": None})
