@@ -1,5 +1,5 @@
-//! The TCP header (RFC 9293 section 3.1) with the flag AE (RFC 9768 section 3.1). Options: window scale and timestamps
-//! (RFC 7323), SACK (RFC 2018), byte counters of accurate ECN (RFC 9768 section 3.2.3).
+//! The TCP header (RFC 9293 section 3.1) with the flag AE (RFC 9768 section 3.1). Options: window scale and
+//! timestamps (RFC 7323), SACK (RFC 2018), byte counters of accurate ECN (RFC 9768 section 3.2.3).
 
 use evenflow_base::options::AccEcn;
 
@@ -40,8 +40,9 @@ const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 
 impl Header {
-    /// The header, options and padding included. Its checksum covers `pseudo` and a payload of so many zeros. `pseudo` is the
-    /// pseudo-header of the IP version without the length (RFC 9293 section 3.1). Blocks and counters for which there is no room are left out.
+    /// The header, options and padding included. Its checksum covers `pseudo` and a payload of so many zeros.
+    /// `pseudo` is the pseudo-header of the IP version without the length (RFC 9293 section 3.1). Blocks and
+    /// counters for which there is no room are left out.
     pub fn encode(&self, pseudo: &[u8], payload: u16) -> Vec<u8> {
         let mut options = Vec::new();
         if let Some(scale) = self.scale {
@@ -178,7 +179,8 @@ mod tests {
         assert_eq!(Header::decode(&ack.encode(&[], 0)).expect("a header").0.blocks.len(), 4);
     }
 
-    /// RFC 9768 figure 4: the SYN-ACK's option, its padding, and no space next to timestamps and three blocks.
+    /// RFC 9768 figure 4: the SYN-ACK's option, its padding, and no space next to timestamps and three
+    /// blocks.
     #[test]
     fn counters_of_accurate_ecn() {
         let accurate = Some(AccEcn::new(false, [1, 0, 1], 3));

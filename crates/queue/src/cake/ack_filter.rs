@@ -42,8 +42,8 @@ fn covers(new: &Packet, old: &Packet, flows: &dyn FlowTable) -> bool {
     old_ack <= new_ack && more.is_some_and(|more| more || old_ack < new_ack)
 }
 
-/// The place in its queue of the ACK to drop, now that `new` arrives behind the others. One covered ACK stays,
-/// except in the mode `aggressive`.
+/// The place in its queue of the ACK to drop, now that `new` arrives behind the others. One covered ACK
+/// stays, except in the mode `aggressive`.
 pub(super) fn redundant(
     queue: &VecDeque<Queued>,
     new: &Packet,

@@ -1,8 +1,9 @@
-//! CAKE (Linux sch_cake; Høiland-Jørgensen et al. 2018): shaper, tins by DSCP, flow queues with COBALT, host isolation and ACK
-//! filter in one.
+//! CAKE (Linux sch_cake; Høiland-Jørgensen et al. 2018): shaper, tins by DSCP, flow queues with COBALT, host
+//! isolation and ACK filter in one.
 //!
-//! The shaper allows no burst. The highest tin below its threshold rate is served first. Inside a tin, queues found by an 8-way
-//! set-associative hash share by deficit round robin. Overflow drops from the longest queue.
+//! The shaper allows no burst. The highest tin below its threshold rate is served first. Inside a tin, queues
+//! found by an 8-way set-associative hash share by deficit round robin. Overflow drops from the longest
+//! queue.
 //!
 //! Not modelled: NAT, `wash`, `autorate-ingress`, firewall marks, splitting of GSO packets.
 
@@ -78,7 +79,8 @@ impl Params {
     }
 }
 
-/// Memory of a packet in Linux: a buffer with headroom and administration, in a power of two, and its descriptor.
+/// Memory of a packet in Linux: a buffer with headroom and administration, in a power of two, and its
+/// descriptor.
 #[inline]
 fn memory(size: u16) -> u64 {
     256 + (u64::from(size) + 384).next_power_of_two()
@@ -142,8 +144,8 @@ impl Cake {
         [hash(source, 1), hash(destination, 2)]
     }
 
-    /// The tin that is served next: the highest one below its threshold, else the one that is due first. Without a shaper
-    /// tins take turns.
+    /// The tin that is served next: the highest one below its threshold, else the one that is due first.
+    /// Without a shaper tins take turns.
     #[inline]
     fn next_tin(&mut self, now: Time) -> Option<usize> {
         if self.shaper.is_some() {

@@ -127,7 +127,8 @@ impl Threshold {
         Threshold { pace: Pace::of(rate), next: Time::ZERO }
     }
 
-    /// Counts a packet: time that was not used is credit, time used up in advance is at most that of a packet.
+    /// Counts a packet: time that was not used is credit, time used up in advance is at most that of a
+    /// packet.
     #[inline]
     pub fn charge(&mut self, bytes: u64, now: Time) {
         let time = self.pace.time(bytes);

@@ -67,7 +67,8 @@ impl Bench {
         self.arrive(packet, now);
     }
 
-    /// Bytes that each of `flows` gets while all have packets of 1000 bytes, which all take part in `rounds` departures.
+    /// Bytes that each of `flows` gets while all have packets of 1000 bytes, which all take part in `rounds`
+    /// departures.
     fn shares(&mut self, flows: &[(u32, u8)], rounds: u64) -> Vec<u64> {
         let mut sent = vec![0; flows.len()];
         let mut now = Time(0);
@@ -129,7 +130,8 @@ fn queues_per_source_and_one_queue_for_all() {
 
 #[test]
 fn triple_isolation_takes_the_larger_load() {
-    // Host 1 sends four flows to four hosts, host 2 one flow; three flows go to the host of the latter: quanta 1/4, 1/4, 1.
+    // Host 1 sends four flows to four hosts, host 2 one flow; three flows go to the host of the latter:
+    // quanta 1/4, 1/4, 1.
     let flows = [(101, 0), (201, 0), (301, 0), (401, 0), (502, 0)];
     let shares = percent(&Bench::new(|_| ()).shares(&flows, 20_000));
     assert!((shares[4] - 50.0).abs() < 1.0, "{shares:?}");
@@ -156,8 +158,8 @@ fn a_shaped_tin_has_priority_up_to_its_threshold() {
     let shares = percent(&bench.shares(&[(1, 0), (2, 8), (3, 46)], 32_000));
     // Bulk 1/16 and voice 1/4 of the rate; best effort the rest.
     assert!((shares[1] - 6.25).abs() < 0.2 && (shares[2] - 25.0).abs() < 0.2, "{shares:?}");
-    // Above both thresholds each clock is one packet in advance: 16 packet times for bulk, 4 for voice. Voice goes first while its
-    // clock is not later: 13 times in a row.
+    // Above both thresholds each clock is one packet in advance: 16 packet times for bulk, 4 for voice. Voice
+    // goes first while its clock is not later: 13 times in a row.
     let mut bench = Bench::new(|params| params.rate = Some(RATE));
     let shares = percent(&bench.shares(&[(2, 8), (3, 46)], 32_000));
     assert_eq!(shares, percent(&[1, 13]));
@@ -296,7 +298,8 @@ fn in_ingress_mode_dropped_bytes_are_charged() {
 }
 
 proptest::proptest! {
-    /// Each packet leaves once or is dropped once, in the order of its flow; counts agree; host loads return to zero.
+    /// Each packet leaves once or is dropped once, in the order of its flow; counts agree; host loads return
+    /// to zero.
     #[test]
     fn packets_are_conserved(
         arrivals in proptest::collection::vec((0u32..400, 0u8..64, 40u16..1514, 0u64..3_000_000), 1..300),

@@ -59,8 +59,8 @@ impl Scheme {
         }
     }
 
-    /// The rate in B/s below which each tin has priority, and its share in bytes where there is no shaper. A tin with a higher
-    /// number has priority over one with a lower number.
+    /// The rate in B/s below which each tin has priority, and its share in bytes where there is no shaper. A
+    /// tin with a higher number has priority over one with a lower number.
     pub(super) fn tins(self, rate: u64) -> Vec<(u64, i64)> {
         let parts = |shifts: &[u32]| shifts.iter().map(|shift| (rate >> shift, 1024 >> shift)).collect();
         match self {
@@ -153,8 +153,8 @@ impl Tin {
         self.sparse + self.bulk > 0
     }
 
-    /// The queue of a flow with `hash` between hosts with these hashes. `true`: another flow had it, since all eight of
-    /// the set were taken.
+    /// The queue of a flow with `hash` between hosts with these hashes. `true`: another flow had it, since
+    /// all eight of the set were taken.
     #[inline]
     pub fn place(&mut self, hash: u32, hosts: [u32; SIDES]) -> (usize, bool) {
         let first = hash as usize % QUEUES;
@@ -230,7 +230,8 @@ impl Tin {
         self.isolation.sides().for_each(|side| self.hosts[side].join(lane.hosts[side]));
     }
 
-    /// The queue at turn, and its list; a decaying one first, where `decaying`. Gives credits to those before it.
+    /// The queue at turn, and its list; a decaying one first, where `decaying`. Gives credits to those before
+    /// it.
     #[inline]
     pub fn turn(&mut self, decaying: bool, draws: &mut Stream) -> Option<(usize, usize)> {
         let mut order = if decaying { [DECAYING, NEW, OLD] } else { [NEW, OLD, DECAYING] };
@@ -258,8 +259,8 @@ impl Tin {
         }
     }
 
-    /// The queue at turn among the old ones, of which there is one. The quantum is small where hosts have many flows: many rounds may
-    /// pass, in which only credits change.
+    /// The queue at turn among the old ones, of which there is one. The quantum is small where hosts have
+    /// many flows: many rounds may pass, in which only credits change.
     #[inline]
     fn rounds(&mut self, draws: &mut Stream) -> usize {
         let Tin { flows, lists, hosts, quantum, .. } = self;

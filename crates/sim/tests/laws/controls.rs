@@ -235,8 +235,8 @@ fn prague_has_the_rate_of_a_round_trip_of_25_ms_where_its_own_is_shorter() {
     }
 }
 
-/// The shares of a Prague flow beside a CUBIC flow behind `queue`, in percent, without and with its fallback, and the
-/// last score of the queue.
+/// The shares of a Prague flow beside a CUBIC flow behind `queue`, in percent, without and with its fallback,
+/// and the last score of the queue.
 fn prague_beside_cubic(queue: &str, fallback: bool) -> (f64, f64) {
     let text = format!(
         r#"
@@ -263,8 +263,8 @@ series = [{{ of = "groups.prague.users[0].flows[0].classic_score", every = "1 s"
     (100.0 * rate("prague") / (rate("prague") + rate("cubic")), score.unwrap_or(f64::NAN))
 }
 
-/// RFC 9331 section 4.3: behind a single queue with classic ECN Prague takes nine tenths of the line. With its fallback the
-/// shares are near even. Behind DualPI2 the fallback changes nothing.
+/// RFC 9331 section 4.3: behind a single queue with classic ECN Prague takes nine tenths of the line. With
+/// its fallback the shares are near even. Behind DualPI2 the fallback changes nothing.
 #[test]
 fn prague_falls_back_behind_a_classic_queue_only() {
     let red =

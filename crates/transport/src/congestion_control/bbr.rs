@@ -1407,7 +1407,8 @@ mod tests {
         assert!(rig.cc.inflight_long.is_finite());
     }
 
-    /// While marks go on, the state of the kernel is CWR: no probe. It follows a round trip after the last mark.
+    /// While marks go on, the state of the kernel is CWR: no probe. It follows a round trip after the last
+    /// mark.
     #[test]
     fn a_probe_follows_where_marks_have_ceased() {
         let mut rig = linux();

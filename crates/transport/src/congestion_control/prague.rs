@@ -48,10 +48,12 @@ const MOST: f64 = 17.0;
 /// Least alpha behind a classic queue: the window falls to 69 %.
 const CLASSIC_ALPHA: f64 = 0.625;
 
-/// Detection of a single queue with classic ECN by the variation and the depth of the queue (RFC 9331 appendix A.3).
+/// Detection of a single queue with classic ECN by the variation and the depth of the queue (RFC 9331
+/// appendix A.3).
 #[derive(Clone, Copy, Debug)]
 struct Classic {
-    /// Slow means of the round trip and of its deviation, and the least round trip, seconds; 0 before the first.
+    /// Slow means of the round trip and of its deviation, and the least round trip, seconds; 0 before the
+    /// first.
     mean: f64,
     deviation: f64,
     least: f64,
@@ -369,8 +371,8 @@ params! {
         /// Below a window of 6000 bytes, pace at W per round trip even if W is less than two packets, down to
         /// 100 kbit/s.
         low_rate: Option<bool> = Flag, Absent("false") => source: "Linux implementation of TCP Prague, cwnd_mode 2";
-        /// Detect a single queue with classic ECN by the variation and depth of the queueing delay. Behind one, a mark
-        /// takes up to 31 % of the window.
+        /// Detect a single queue with classic ECN by the variation and depth of the queueing delay. Behind
+        /// one, a mark takes up to 31 % of the window.
         fallback: Option<bool> = Flag, Absent("false")
             => source: "RFC 9331 section 4.3; Linux implementation of TCP Prague v0.6, prague_ecn_fallback 1";
     }
@@ -548,8 +550,8 @@ mod tests {
         assert_eq!(cc.window, 35.0 * MSS * 0.875);
     }
 
-    /// Linux v0.6 with V0 = 750 us and D0 = 2 ms: a round adds half of lg(deviation / V0), and half of lg(depth / D0)
-    /// where that is positive.
+    /// Linux v0.6 with V0 = 750 us and D0 = 2 ms: a round adds half of lg(deviation / V0), and half of
+    /// lg(depth / D0) where that is positive.
     #[test]
     fn a_deep_and_restless_queue_counts_as_classic() {
         let mut classic = Classic { mean: 0.012, least: 0.010, deviation: 3e-3, ..Classic::NEW };

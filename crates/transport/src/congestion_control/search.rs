@@ -1,8 +1,9 @@
 //! SEARCH, Slow start Exit At Right CHokepoint (draft-chung-ccwg-search-09).
 //!
-//! Bytes sent and acknowledged are noted in bins of time. A window of ACKs is compared with the window that was sent a
-//! round trip earlier. Slow start ends when the ACKs bring clearly less. The drain phase then lowers the window to the
-//! data that the last round trip delivered, in the rules of the authors' Linux module.
+//! Bytes sent and acknowledged are noted in bins of time. A window of ACKs is compared with the window that
+//! was sent a round trip earlier. Slow start ends when the ACKs bring clearly less. The drain phase then
+//! lowers the window to the data that the last round trip delivered, in the rules of the authors' Linux
+//! module.
 
 use evenflow_base::{Duration, Time};
 
@@ -217,8 +218,8 @@ mod tests {
         assert_eq!((search.number, search.bin), (0, Duration::ZERO));
     }
 
-    /// Draft section 3.2: the target is what three bins of ACKs delivered. The window follows the flight, plus a segment
-    /// for 16 acknowledged ones. Slow start ends where it reaches the target.
+    /// Draft section 3.2: the target is what three bins of ACKs delivered. The window follows the flight,
+    /// plus a segment for 16 acknowledged ones. Slow start ends where it reaches the target.
     #[test]
     fn the_drain_phase_lowers_the_window_to_the_delivered_data() {
         let mut search = Search { number: 30, bin: RTT, end: Time(0), rtt: RTT, ..Search::new(true) };

@@ -98,8 +98,8 @@ impl SlowStart {
 /// Linux takes no least round-trip time from the first second after a recovery.
 const UNSETTLED: Duration = Duration::from_millis(1000);
 
-/// Slow start by `bytes` newly acknowledged, at most `most` (RFC 5681 equation 2); gives the bytes used up. Those beyond
-/// `most` count as used; those beyond ssthresh do not.
+/// Slow start by `bytes` newly acknowledged, at most `most` (RFC 5681 equation 2); gives the bytes used up.
+/// Those beyond `most` count as used; those beyond ssthresh do not.
 #[inline]
 pub fn slow_start(w: &mut Window, bytes: f64, most: f64) -> f64 {
     let step = bytes.min(most).min(w.ssthresh - w.cwnd);

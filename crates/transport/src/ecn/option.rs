@@ -195,8 +195,8 @@ impl Reported {
         self.bytes
     }
 
-    /// Tests the counter of an ACK up to byte `una` that shows `marks` marks of `packets` packets; data up to `next` left.
-    /// True if marks are not to be answered and no packet is to be ECN-capable.
+    /// Tests the counter of an ACK up to byte `una` that shows `marks` marks of `packets` packets; data up to
+    /// `next` left. True if marks are not to be answered and no packet is to be ECN-capable.
     pub fn fails(&mut self, flags: u8, marks: u32, packets: u32, una: u64, next: u64) -> bool {
         self.tests = match self.tests {
             Tests::First if number_of(flags & ACE) == 0 => Tests::Failed,

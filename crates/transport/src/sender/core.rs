@@ -350,9 +350,9 @@ impl Core {
         marks
     }
 
-    /// The same with the AccECN option. After contradictory feedback no packet is ECN-capable (RFC 9768 section 3.2.3.2.5).
-    /// Neither is one, nor is a mark answered, where the counter begins with 0 or all packets of the first rounds are
-    /// marked (sections 3.2.2.4 and 3.2.2.3).
+    /// The same with the AccECN option. After contradictory feedback no packet is ECN-capable (RFC 9768
+    /// section 3.2.3.2.5). Neither is one, nor is a mark answered, where the counter begins with 0 or all
+    /// packets of the first rounds are marked (sections 3.2.2.4 and 3.2.2.3).
     #[inline(never)]
     fn decode_option(&mut self, ack: &Packet, known: u8, packets: u32) -> u32 {
         let (una, next) = (self.una.max(ack.seq), self.next);

@@ -342,8 +342,8 @@ fn a_lost_syn_ack_ends_the_option() {
     );
 }
 
-/// RFC 9768 section 3.2.2.4: where the first feedback after the handshake has a counter of 0, the sender sends Not-ECT and
-/// answers no mark. Its own feedback goes on. Without the option the test is left out.
+/// RFC 9768 section 3.2.2.4: where the first feedback after the handshake has a counter of 0, the sender
+/// sends Not-ECT and answers no mark. Its own feedback goes on. Without the option the test is left out.
 #[test]
 fn a_counter_that_begins_with_zero_ends_ect() {
     let script = "zero 6
@@ -378,8 +378,8 @@ fn a_counter_that_begins_with_zero_ends_ect() {
     );
 }
 
-/// RFC 9768 section 3.2.2.3: a path marks every packet. After four rounds the client sends Not-ECT, answers no mark, and
-/// its window grows again. The server's feedback goes on. Without the option every mark counts.
+/// RFC 9768 section 3.2.2.3: a path marks every packet. After four rounds the client sends Not-ECT, answers
+/// no mark, and its window grows again. The server's feedback goes on. Without the option every mark counts.
 #[test]
 fn a_path_that_marks_everything_ends_ect() {
     let run = |option: bool| {
@@ -403,7 +403,8 @@ fn a_path_that_marks_everything_ends_ect() {
     assert!(sent == 80 && marks > 80 && cwnd < 400.0, "{sent} {marks} {cwnd}");
 }
 
-/// The client's marks after ten segments, where four ACKs in a row are lost. In `marks` every segment is marked.
+/// The client's marks after ten segments, where four ACKs in a row are lost. In `marks` every segment is
+/// marked.
 fn marks_after_lost_acks(option: bool, marks: bool) -> u64 {
     let mut wire = Wire::new(&Profile { accurate_ecn_option: option, ..counting() });
     wire.lose = vec![14, 15, 16, 17];
@@ -414,8 +415,9 @@ fn marks_after_lost_acks(option: bool, marks: bool) -> u64 {
     wire.connection.sender.marks_reported()
 }
 
-/// RFC 9768 section 3.2.2.5.2: after lost ACKs the counter may have gone round. Without the option ten unmarked segments
-/// pass for eight marked ones; the option shows that none was. Ten marked ones are known either way.
+/// RFC 9768 section 3.2.2.5.2: after lost ACKs the counter may have gone round. Without the option ten
+/// unmarked segments pass for eight marked ones; the option shows that none was. Ten marked ones are known
+/// either way.
 #[test]
 fn a_counter_that_went_round_is_read_safely() {
     for (option, marks, known) in [(false, false, 8), (true, false, 0), (false, true, 10), (true, true, 10)] {

@@ -1,10 +1,10 @@
 //! Both ends on a wire of 10 ms each way, as a packet trace shows them.
 //!
 //! A script says what applications do, in ms: `0 client open`, `20 server write 300`, `40 client close`,
-//! `read N`, `abort`, `equip`; and
-//! what the wire does: `lose 3 5` (the third and the fifth segment are lost), `window 7 0` (the seventh is made to tell a window of
-//! 0), `mark 2` (the second gets a congestion mark), `zero 5` (the fifth loses its flags of ECN), `40 inject > RST 5` (a segment that neither end sent
-//! reaches the server).
+//! `read N`, `abort`, `equip`; and what the wire does: `lose 3 5` (the third and the fifth segment are lost),
+//! `window 7 0` (the seventh is made to tell a window of 0), `mark 2` (the second gets a congestion mark),
+//! `zero 5` (the fifth loses its flags of ECN), `40 inject > RST 5` (a segment that neither end sent reaches
+//! the server).
 //!
 //! A trace has a line for each segment, at the time at which it is sent: `20 > 0:100 ack 0` (from the client, bytes 0 to 99),
 //! `FIN`, `SYN`, `RST`, `win` the window in bytes, `sack`, `ace` the three flags of ECN as a number, `ect`, the
