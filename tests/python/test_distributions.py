@@ -260,6 +260,14 @@ def test_a_misspelt_distribution_is_reported_before_a_run(cli: Cli) -> None:
     assert "errors" not in done.err
 
 
+def test_a_misspelt_metric_of_a_study_is_reported_before_a_run(cli: Cli, tmp_path: Path) -> None:
+    for command in (("study", "--out", tmp_path / "out"), ("plot", "--by", "queue")):
+        done = cli(*command, ef_example("queues"), "--metric", "utilization_", "--metric", "rates_bps")
+        assert done.code == 2
+        assert done.err.count("metric “") == 2
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_run_prints_delays_and_round_trips(capsys: pytest.CaptureFixture[str]) -> None:
     scenario = ef.load(ef_example("call"))
     screens.run(scenario, record(1, 0.05))

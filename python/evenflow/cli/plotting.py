@@ -242,6 +242,8 @@ def _from_file(
     *,
     progress: bool,
 ) -> tuple[Picture, Path]:
+    from ..run.histograms import is_one
+    from ..run.study import Study, run_study
     from ..show import pictures
 
     scenario, pins = load(file, settings)
@@ -252,17 +254,18 @@ def _from_file(
     if by_label and "sweep" not in scenario.tree:
         problems.append(f"{file} has no [sweep]: --x, --by, --rows and --columns are for studies.")
     scenario = _with_distributions(scenario, choice, problems)
-    if problems:  # nothing runs, so check the metrics too
-        problems += _unknown_metrics(scenario, choice)
+    planned = Study.from_scenario(scenario, replications, pins) if swept else None
+    if problems or planned:
+        points = [point.scenario for point in planned.points] if planned else [scenario]
+        numbers = [name for name in choice.metric if not is_one(name)]
+        problems += [f"--{text}" for text in pictures.unknown_metrics(points, numbers)]
     _raise(problems)
     where = Path("out") / stem(file) / "plot"
-    if not swept:
+    if planned is None:
         record, telling = watched(scenario, seed, choice)
         return pictures.of_record(record, choice, telling=telling), where
     from ..run.store import Store
-    from ..run.study import Study, run_study
 
-    planned = Study.from_scenario(scenario, replications, pins)
     with Store() as store:
         table = run_study(planned, store=store, jobs=jobs, progress=progress, what=stem(file))
         return pictures.of_table(table, choice), where
@@ -290,19 +293,6 @@ def _with_distributions(scenario: Scenario, choice: Choice, problems: list[str])
     ready = histograms.requested(scenario, pictures.needed(choice, known))
     already = ready.tree.get("record", {}).get("series") or []
     return ready.set("record.series", [*already, *series]) if series else ready
-
-
-def _unknown_metrics(scenario: Scenario, choice: Choice) -> list[str]:
-    from ..run.histograms import is_one
-    from ..run.preview import metric_names
-    from ..show import pictures
-
-    wrong: list[str] = []
-    numbers = [name for name in choice.metric if not is_one(name)]
-    known = metric_names(scenario) if numbers else []
-    if known:
-        pictures.chosen("metric", numbers, known, wrong)
-    return [f"--{text}" for text in wrong]
 
 
 def watched(scenario: Scenario, seed: int, choice: Choice) -> tuple[Record, bool]:

@@ -218,6 +218,8 @@ def study(
     from ..show.export import write_study
 
     _names_of_sweep(planned, x, by)
+    if wrong := pictures.unknown_metrics((point.scenario for point in planned.points), metric or ()):
+        raise UsageError("\n".join(wrong))
     prepare(folder)
     choice = pictures.Choice(tuple(metric or ()), x, None if by is None else tuple(by))
     with Store() as store:

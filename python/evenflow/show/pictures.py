@@ -17,6 +17,7 @@ from ..errors import UsageError, nearest
 from ..run import histograms, notes
 from ..run.histograms import Histogram
 from ..run.mechanism import ALIASES
+from ..run.preview import metric_names
 from ..run.recording import interval
 from ..run.table import _keyword, _lists
 from ..scenario import paths as paths_
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from ..run.record import Record
     from ..run.study import Run, Table
+    from ..scenario.scenario import Scenario
     from ..scenario.sweep import Label, Labels
 
     Floats: TypeAlias = NDArray[np.float64]
@@ -564,6 +566,21 @@ def check_labels(labels: Sequence[str], x: str | None, by: Sequence[str]) -> Non
     for name in by:
         _label("by", name, labels, problems)
     _raise(problems)
+
+
+def unknown_metrics(scenarios: Iterable[Scenario], metrics: Sequence[str]) -> list[str]:
+    """A message for each metric that no scenario has. Drops, marks and classes pass: they appear during a run."""
+    asked = [name for name in metrics if not re.search(r"drops|marks|class", name)]
+    known: dict[str, None] = {}
+    problems: list[str] = []
+    for scenario in scenarios if asked else ():
+        found = metric_names(scenario)
+        known.update(dict.fromkeys([*found, *histograms.names(scenario)]))
+        problems = []
+        chosen("metric", asked, list(known), problems)
+        if not problems or not found:
+            return []
+    return problems
 
 
 def chief(table: Table) -> list[str]:
