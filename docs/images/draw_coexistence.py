@@ -2,8 +2,8 @@
 
     .venv/bin/python docs/images/draw_coexistence.py
 
-Writes docs/findings/coexistence.csv (one row a point) and coexistence.svg (shares of one setting). Prints rate and
-delay of each control alone.
+Writes docs/findings/coexistence.csv (one row a point) and coexistence.svg (shares of one setting). Prints the
+shares that two models predict, and rate and delay of each control alone.
 """
 
 import csv
@@ -85,12 +85,42 @@ def alone(scenario: ef.Scenario) -> ef.Table:
     return ef.run_study(ef.Study(points, seeds=range(1, 6)))
 
 
+def theory(table: ef.Table) -> None:
+    """Shares of the second sender in percent, next to the models of Ware et al. 2019 and of RFC 9332, appendix C.2."""
+
+    def second(pair: str, queue: str, setting: str) -> str:
+        share = table.interval(METRICS[0], pair=pair, queue=queue, setting=setting)
+        return f"{100 * (1 - share.mean):.0f} ± {100 * share.half_width:.0f}"
+
+    settings = {"1 and 5 flows": (40e6, 0.04), "5 and 1 flows": (40e6, 0.04)}
+    for point in table.points():
+        rate, _, delay = str(point["setting"]).partition(" Mbit/s, ")
+        if delay:
+            settings[str(point["setting"])] = (float(rate) * 1e6, float(delay.removesuffix(" ms")) / 1e3)
+    flows = {"1 and 5 flows": 5, "5 and 1 flows": 1 / 5}  # of the second sender for each of the first
+    print("| setting | buffer (BDP) | model of Ware et al. | beside CUBIC | beside Reno |")
+    for setting, (rate, rtt) in settings.items():
+        for depth in (2, 4, 8):
+            packets = depth * rate * rtt / 12_000
+            probing = (depth * rtt + 0.2 + rtt) / 10  # a PROBE_RTT in 10 s starts with the buffer full
+            model = (0.5 + 1 / (2 * depth) + 4 * max(1, flows.get(setting, 1)) / packets) * (1 - probing)
+            shares = [second(f"{other}, BBRv1", f"drop-tail, {depth} BDP", setting) for other in ("CUBIC", "Reno")]
+            print(f"| {setting} | {depth} | {100 * model:.0f} | {' | '.join(shares)} |")
+    print("| setting | control | RFC 9332 | DualPI2 | DualPI2, Linux |")
+    for setting, (_, rtt) in settings.items():
+        for other, constant in (("Reno", 1.22), ("CUBIC", 1.4)):
+            ratio = flows.get(setting, 1) * (rtt + 0.015) / (constant * max(rtt, 0.025))
+            shares = [second(f"{other}, Prague", queue, setting) for queue in ("DualPI2", "DualPI2, Linux")]
+            print(f"| {setting} | {other} | {100 * ratio / (1 + ratio):.0f} | {' | '.join(shares)} |")
+
+
 def main() -> None:
     """All results."""
     scenario = ef.load(ROOT / "examples" / "scenarios" / "coexistence.toml")
     table = ef.study(scenario)
     write(table)
     draw(table)
+    theory(table)
     single = alone(scenario)
     for point in single.points():
         rate = single.interval("groups.first.throughput_bps", point)
