@@ -44,6 +44,7 @@ import players  # noqa: E402
 import policing  # noqa: E402
 import reecn  # noqa: E402
 import shapers  # noqa: E402
+import testbeds  # noqa: E402
 import theory  # noqa: E402
 import wtp  # noqa: E402
 from evenflow import Record, Scenario, _core, plots  # noqa: E402
@@ -404,7 +405,7 @@ COMPARISONS: Mapping[str, Callable[[], Iterator[Case]]] = {
 }
 
 PLAYERS = "players"
-AGAINST = ("ns-3", "ns-2", "Linux", PLAYERS, THEORY)
+AGAINST = ("ns-3", "ns-2", "Linux", PLAYERS, testbeds.PEER, THEORY)
 """Whom it is compared with."""
 
 ALONE = {
@@ -422,6 +423,7 @@ ALONE = {
         ("linux", "bbr", "windows", "dialogues", "chunks", "shapers", "changes", "policing", "tunnels"), "Linux"
     ),
     "players": PLAYERS,
+    "testbeds": testbeds.PEER,
 }
 """Parts that are compared with one of them alone."""
 
@@ -448,6 +450,7 @@ PARTS = (
     "policing",
     "tunnels",
     "players",
+    "testbeds",
 )
 
 
@@ -747,6 +750,16 @@ class Validation:
                 row = self.row(players.NAME, label, "decisions unexplained", program.name, *both, (rule,))
                 yield replace(row, why="; ".join(f"{why}: {n}" for why, n in counts.because.most_common()))
 
+    def testbeds(self) -> Iterator[Row]:
+        """Shares of two flows that others measured."""
+        self.described[testbeds.PEER] = testbeds.DESCRIBED
+        for cell in testbeds.cells():
+            say(f"{cell.check} {cell.point}")
+            mine = mean_interval([cell.share(record) for record in ours(cell.scenario, testbeds.SEEDS)])
+            measured = Interval.exact(cell.measured)
+            row = Row(cell.check, cell.point, testbeds.METRIC, testbeds.PEER, measured, mine, cell.of)
+            yield self.explained(replace(row, within=testbeds.WITHIN, means=True))
+
     def kernel_queues(self, part: str, cases: KernelCases) -> Iterator[Row]:
         """Queues beside a kernel's."""
         kernel = linux_queues.Kernel({case.of: case.asked for case in cases})
@@ -999,7 +1012,7 @@ def document(validation: Validation, rows: Sequence[Row], parts: Sequence[str]) 
     return {
         "engine": _core.ENGINE_ID,
         "parts": list(parts),
-        "whole": set(parts) >= {part for part in PARTS if ALONE.get(part) not in ("Linux", PLAYERS)}
+        "whole": set(parts) >= {part for part in PARTS if ALONE.get(part) not in ("Linux", PLAYERS, testbeds.PEER)}
         and set(validation.against) == set(AGAINST)
         and {"ns-2", "ns-3"} <= set(validation.described),
         "programs": validation.described,
@@ -1081,6 +1094,7 @@ def main() -> None:
             "policing": validation.policing,
             "tunnels": validation.tunnels,
             "players": validation.players,
+            "testbeds": validation.testbeds,
             "shapers": validation.shapers,
             "changes": validation.changes,
             "windows": validation.windows,
