@@ -23,14 +23,17 @@ WITHIN = 10.0
 METRIC = "share of the first flow (%)"
 
 QUEUES: Mapping[str, Mapping[str, Any]] = {
-    "dualpi2": {"kind": "dualpi2", "form": "linux"},
+    "dualpi2": {"kind": "dualpi2", "form": "linux", "min_packets": 2},
     "fq_codel": {"kind": "fq-codel"},
     "fq_codel(1q)": {"kind": "codel", "limit": "10240 packets"},
     "fq_codel(1q,1ms/20ms)": {"kind": "codel", "target": "1 ms", "interval": "20 ms", "limit": "10240 packets"},
     "pie": {"kind": "pie", "limit": "1000 packets"},
     "pie(100p/5ms)": {"kind": "pie", "target": "5 ms", "period": "32 ms", "limit": "100 packets"},
 }
-"""Queues by their names on the testbed; `pfifo` has a limit that depends on the rate."""
+"""Queues by their names on the testbed; `pfifo` has a limit that depends on the rate.
+
+That kernel's DualPI2 applies its step only to packets that found two others in the L queue.
+"""
 CONTROLS: Mapping[str, Any] = {
     "prague": {"congestion_control": {"kind": "prague", "virtual_rtt": "1 ms"}},
     "cubic": {"congestion_control": "cubic", "ecn": "classic"},
