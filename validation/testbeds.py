@@ -1,7 +1,7 @@
-"""Shares of two flows that others measured on a testbed (`testbeds.toml`).
+"""Shares of competing flows that others measured on testbeds (`testbeds.toml`).
 
-Each cell is one run of three minutes, of which the last counts. The Prague of that kernel did not scale its growth by
-round trips, so `virtual_rtt` is below all of them. A share agrees within 10 percentage points.
+Each cell is one run. The Prague of that kernel did not scale its growth by round trips, so `virtual_rtt` is below all
+of them. A share agrees within 10 percentage points.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +16,14 @@ from evenflow import Record, Scenario
 
 DATA = Path(__file__).with_suffix(".toml")
 PEER = "testbed"
-DESCRIBED = "P. Heist and J. Morton, L4S Tests, github.com/heistp/l4s-tests: Linux 5.4 with L4S, August 2020; one run"
+DESCRIBED = (
+    "github.com/heistp/l4s-tests (P. Heist and J. Morton, Linux 5.4 with L4S, 2020), "
+    "github.com/ffund/re-bbr-shared-bottleneck (F. Fund et al., Linux 5.15 on FABRIC, 2024); one run of each cell"
+)
 SEEDS = range(1, 6)
 WITHIN = 10.0
-METRIC = "share of the first flow (%)"
+PACKET, FRAME = 1500, 1514  # the testbed counts Ethernet headers
+METRIC = "share of the first (%)"
 
 QUEUES: Mapping[str, Mapping[str, Any]] = {
     "dualpi2": {"kind": "dualpi2", "form": "linux", "min_packets": 2},
@@ -38,50 +41,51 @@ CONTROLS: Mapping[str, Any] = {
     "prague": {"congestion_control": {"kind": "prague", "virtual_rtt": "1 ms"}},
     "cubic": {"congestion_control": "cubic", "ecn": "classic"},
     "reno": {"congestion_control": "newreno", "ecn": "classic"},
+    "bbr1": {"congestion_control": "bbr1"},
 }
 
 
 @dataclass(frozen=True)
-class Flow:
-    """A flow: control, round trip in ms, measured Mbit/s."""
+class Flows:
+    """Flows of one kind: control, measured Mbit/s of all, round trip in ms, ECN if not the control's own."""
 
     control: str
-    rtt: int
     rate: float
+    rtt: int
     ecn: str = ""
+    number: int = 1
 
     @property
     def tcp(self) -> dict[str, Any]:
-        """Its TCP table."""
+        """Their TCP table."""
         return {"stack": "linux", **CONTROLS[self.control], **({"ecn": self.ecn} if self.ecn else {})}
+
+    @property
+    def told(self) -> str:
+        """For the point's label."""
+        return f"{self.control}{' without ECN' if self.ecn == 'off' else ''} ({self.rtt} ms)"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One comparison."""
+    """One comparison: queue and rate (Mbit/s) of the bottleneck, both kinds of flows, duration and warm-up (s)."""
 
     check: str
-    queue: str
+    point: Mapping[str, str | int]
+    queue: Mapping[str, Any]
     rate: int
-    flows: tuple[Flow, Flow]
+    flows: tuple[Flows, Flows]
+    seconds: tuple[int, int] = (180, 120)
 
     @property
     def of(self) -> tuple[str, ...]:
         """The mechanisms that it is evidence for."""
-        controls = {"reno": "newreno"}
-        queue = "droptail" if self.queue == "pfifo" else str(QUEUES[self.queue]["kind"])
-        return (queue, "tcp", "linux", *dict.fromkeys(controls.get(f.control, f.control) for f in self.flows))
-
-    @property
-    def point(self) -> dict[str, str]:
-        """The point's label."""
-        first, second = (f"{f.control}{'' if f.ecn != 'off' else ' without ECN'} ({f.rtt} ms)" for f in self.flows)
-        queue = {} if self.check != "testbed-classic" else {"queue": self.queue}
-        return {**queue, "rate": f"{self.rate} Mbit/s", "flows": f"{first}, {second}"}
+        controls = dict.fromkeys({"reno": "newreno"}.get(f.control, f.control) for f in self.flows)
+        return (str(self.queue.get("kind", "droptail")), "tcp", "linux", *controls)
 
     @property
     def measured(self) -> float:
-        """The testbed's share of the first flow, in percent."""
+        """The testbed's share of the first, in percent."""
         first, second = self.flows
         return 100 * first.rate / (first.rate + second.rate)
 
@@ -91,21 +95,21 @@ class Cell:
         first, second = (record.json["groups"][name]["throughput_bps"] for name in ("first", "second"))
         return float(100 * first / (first + second))
 
-    @cached_property
+    @property
     def scenario(self) -> Scenario:
         """The same for ours."""
-        queue = {"limit": f"{20 * self.rate} packets"} if self.queue == "pfifo" else QUEUES[self.queue]
-        links: dict[str, Any] = {"line": {"rate": f"{self.rate} Mbit/s", "queue": queue}}
+        links: dict[str, Any] = {"line": {"rate": f"{self.rate} Mbit/s", "queue": self.queue}}
         groups: dict[str, Any] = {}
-        for name, flow in zip(("first", "second"), self.flows, strict=True):
-            links[f"to-{name}"] = {"delay": f"{flow.rtt / 2} ms"}
+        for name, flows in zip(("first", "second"), self.flows, strict=True):
+            links[f"to-{name}"] = {"delay": f"{flows.rtt / 2} ms"}
             groups[name] = {
                 "users": 1,
                 "path": [f"to-{name}", "line"],
-                "traffic": {"kind": "bulk", "start": {"uniform": ["0 s", "0.1 s"]}},
-                "tcp": flow.tcp,
+                "traffic": {"kind": "bulk", "flows": flows.number, "start": {"uniform": ["0 s", "0.1 s"]}},
+                "tcp": flows.tcp,
             }
-        return Scenario({"duration": "180 s", "warmup": "120 s", "links": links, "groups": groups})
+        duration, warmup = (f"{seconds} s" for seconds in self.seconds)
+        return Scenario({"duration": duration, "warmup": warmup, "links": links, "groups": groups})
 
 
 def cells() -> Iterator[Cell]:
@@ -113,7 +117,16 @@ def cells() -> Iterator[Cell]:
     with DATA.open("rb") as file:
         data = tomllib.load(file)
     for queue, rate, one, rtt, two, other, first, second in data["pairs"]:
-        check = f"testbed-{queue.replace('_', '-')}"
-        yield Cell(check, queue, rate, (Flow(one, rtt, first), Flow(two, other, second)))
+        both = Flows(one, first, rtt), Flows(two, second, other)
+        point = {"rate": f"{rate} Mbit/s", "flows": f"{both[0].told}, {both[1].told}"}
+        settings = {"limit": f"{20 * rate} packets"} if queue == "pfifo" else QUEUES[queue]
+        yield Cell(f"testbed-{queue.replace('_', '-')}", point, settings, rate, both)
     for queue, control, ecn, first, second in data["classic"]:
-        yield Cell("testbed-classic", queue, 50, (Flow("prague", 20, first), Flow(control, 20, second, ecn)))
+        both = Flows("prague", first, 20), Flows(control, second, 20, ecn)
+        point = {"queue": queue, "flows": f"{both[0].told}, {both[1].told}"}
+        yield Cell("testbed-classic", point, QUEUES[queue], 50, both)
+    for products, number, first, second in data["bbr"]:
+        both = Flows("bbr1", first, 40, number=number), Flows("cubic", second, 40, "off")
+        point = {"BBRv1 flows": number, "buffer": f"{products} BDP"}
+        queue = {"limit": f"{51_200 * products * PACKET // FRAME} B"}
+        yield Cell("testbed-bbr", point, queue, 10, both, (1000, 600))
