@@ -41,7 +41,10 @@ class Flow:
             users = 1
             path = [{settings.get("path", '"line"')}]
             traffic = {{ {settings.get("traffic", 'kind = "bulk"')} }}
-            tcp = {{ stack = "linux", congestion_control = {{ kind = "bbr"{settings.get("bbr", "")} }} }}
+            [groups.a.tcp]
+            stack = "linux"
+            pacing_rule = "{settings.get("pacing", "draft")}"
+            congestion_control = {{ kind = "bbr"{settings.get("bbr", "")} }}
         """
         self.record = ef.run(tomllib.loads(text), seed=1)
         columns = {name: self.record.arrays(f"{flow}.{name}") for name in NAMES}

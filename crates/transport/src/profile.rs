@@ -213,6 +213,17 @@ words! {
 }
 
 words! {
+    /// The gap after a burst of a paced flow.
+    pub enum PacingRule {
+        /// After each segment its length over the rate (draft-ietf-ccwg-bbr-06 section 5.6.2).
+        Draft = "draft",
+        /// The same from the tenth data segment on, shorter by up to half after a burst that leaves late (Linux's
+        /// `tcp_update_skb_after_send`).
+        Linux = "linux",
+    }
+}
+
+words! {
     /// How CUBIC leaves slow start when nothing is lost.
     pub enum SlowStart {
         /// By a loss only (RFC 5681).
@@ -425,6 +436,8 @@ lines! {
     pacing: flag, Range::ANY, "docs/tcp/congestion-controls.md",
         "Pace controls that do not pace themselves, as Linux under fq. The rate is 2 windows per round trip below \
          half the threshold, then 1.2. The first ten segments are not paced.";
+    pacing_rule: (word PacingRule), Range::ANY, "draft-ietf-ccwg-bbr-06 section 5.6.2, Linux: tcp_update_skb_after_send",
+        "Gap after a burst of a control that paces itself: always its length over the rate, or as in Linux.";
     gso: bytes, Range::NOT_NEGATIVE, "docs/tcp/congestion-controls.md",
         "Bytes that leave back to back after one pacing decision. 0: the burst of the control, in Linux about a \
          millisecond of its rate.";
@@ -579,6 +592,7 @@ pub const UNDOCUMENTED: &[&str] = &[
     "window_used",
     "window_decay",
     "segmentation_offload",
+    "pacing_rule",
     "moderation",
     "limited_transmit_window",
     "f_rto",
@@ -590,9 +604,10 @@ pub const UNDOCUMENTED: &[&str] = &[
     "ack_compression",
 ];
 
-/// Options that are off in every profile. The canonical form lists them only where they are on, which keeps the
-/// forms of older scenarios.
-const OFF: &[&str] = &[line::pacing.name, line::gso.name, line::accurate_ecn_option.name];
+/// Options that the canonical form lists only where they differ from the named profile, which keeps the forms of
+/// older scenarios.
+const OFF: &[&str] =
+    &[line::pacing.name, line::pacing_rule.name, line::gso.name, line::accurate_ecn_option.name];
 
 /// A window that never binds. A power of two below 2^53, so that it is exact as a number.
 const UNBOUNDED: u64 = 1 << 40;
@@ -663,6 +678,7 @@ impl Profile {
             limited_transmit_window: true,
             segmentation_offload: false,
             pacing: false,
+            pacing_rule: PacingRule::Draft,
             gso: 0,
             partial_ack: PartialAck::NextHole,
             deflate_at_exit: true,
@@ -743,6 +759,7 @@ impl Profile {
             ack_interactive: true,                     // inet_csk_enter_pingpong_mode
             ack_growing_window: true,                  // __tcp_ack_snd_check
             segmentation_offload: true,                // tcp_tso_autosize
+            pacing_rule: PacingRule::Linux,            // tcp_update_skb_after_send
             ack_compression: Duration::from_millis(1), // tcp_comp_sack_delay_ns
             ..Profile::rfc()
         }
@@ -1146,11 +1163,12 @@ impl Profile {
         self.mss as i64 as f64 // a signed number converts in one instruction
     }
 
-    /// Every line with its value; `stack` first, ConEx last where there is any. [`OFF`] lines only where they are on.
+    /// Every line with its value; `stack` first, ConEx last where there is any. [`OFF`] lines only where they differ
+    /// from the named profile.
     pub fn lines(&self) -> Vec<(&'static str, Value)> {
         let stack = (STACK.name, Value::Word(self.name.into()));
         let conex = self.conex.map(|conex| (CONEX.name, Value::Table(conex.values())));
-        let off = Profile::rfc();
+        let off = Profile::named(self.name).unwrap_or_else(Profile::rfc);
         let shown = |line: &&Line| !OFF.contains(&line.param.name) || (line.get)(self) != (line.get)(&off);
         let lines = LINES.iter().filter(shown).map(|line| (line.param.name, (line.get)(self)));
         std::iter::once(stack).chain(lines).chain(conex).collect()

@@ -9,6 +9,7 @@ use evenflow_base::{Carried, Duration, Packet, Report, Stream, Time, flags};
 use evenflow_transport::congestion_control::{
     Acked, Congestion, CongestionControl, Control, Needs, Path, Proposal, RateSample, Sent, Window,
 };
+use evenflow_transport::profile::PacingRule;
 use evenflow_transport::sender::Recovery;
 use evenflow_transport::{Profile, Receiver, Segment, Sender};
 use proptest::prelude::*;
@@ -186,7 +187,7 @@ proptest! {
         let profile = [
             thousand(),
             Profile { sack: false, ..Profile::rfc() },
-            Profile::linux(),
+            Profile { pacing_rule: PacingRule::Draft, ..Profile::linux() },
             Profile::linux3_2(),
             Profile::ns2_linux(),
         ][stack].clone();
@@ -279,7 +280,7 @@ fn a_gso_burst_leaves_at_once() {
 #[test]
 fn a_window_is_paced_as_in_linux() {
     for (gso, times) in
-        [(0, [vec![40; 12], (41..=54).flat_map(|t| [t, t]).collect()].concat()), (65_536, vec![40; 40])]
+        [(0, [vec![40; 10], (41..=55).flat_map(|t| [t, t]).collect()].concat()), (65_536, vec![40; 40])]
     {
         let profile = Profile { pacing: true, gso, initial_window: 40.0, ..thousand() };
         let control =
@@ -288,6 +289,23 @@ fn a_window_is_paced_as_in_linux() {
         world.run(ms(79), |_| false);
         let left: Vec<u64> = world.departures.iter().map(|(at, _)| at.0 / 1_000_000).collect();
         assert_eq!(left, times, "{gso}");
+    }
+}
+
+/// By Linux's rule at a segment per ms no gap follows the first nine segments, whose burst has the tenth where it
+/// may. The gap after it has the length of that burst.
+#[test]
+fn linux_does_not_pace_the_first_ten_segments() {
+    for (quantum, times) in [
+        (1000.0, [vec![40; 10], (41..=55).collect()].concat()),
+        (2000.0, [vec![40; 10], (42..=55).step_by(2).flat_map(|t| [t, t]).collect()].concat()),
+        (4000.0, [vec![40; 12], (44..=55).step_by(4).flat_map(|t| [t; 4]).collect()].concat()),
+    ] {
+        let profile = Profile { pacing_rule: PacingRule::Linux, ..thousand() };
+        let mut world = World::new(profile, 1e6, quantum, None);
+        world.run(ms(56), |_| false);
+        let left: Vec<u64> = world.departures.iter().map(|(at, _)| at.0 / 1_000_000).collect();
+        assert_eq!(left, times, "{quantum}");
     }
 }
 

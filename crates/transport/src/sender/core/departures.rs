@@ -8,6 +8,7 @@ use evenflow_base::{Duration, Heap, Report, Time};
 
 use crate::Profile;
 use crate::congestion_control::{Needs, Path, RateSample, Sent};
+use crate::profile::PacingRule;
 
 use crate::sender::Limit;
 
@@ -22,15 +23,15 @@ pub(in crate::sender) struct Departures {
     burst: (Time, f64),
     /// When a segment that waits may leave; never: none waits.
     pub(in crate::sender) release: Time,
-    /// With [`Profile::pacing`]: first segments that go unpaced, and the lateness of the last burst. It shortens
-    /// the gap after that burst.
+    /// By Linux's rule: segments that no gap follows, bytes of the burst before its gap, and the burst's lateness.
     unpaced: u32,
+    without_gap: f64,
     late: Duration,
     records: Option<Records>,
 }
 
-/// Linux paces from this segment on.
-const UNPACED: u32 = 10;
+/// Linux's first segments without a gap (`data_segs_out < 10`, which counts the segment that leaves).
+const UNPACED: u32 = 9;
 
 /// Linux's pacing rate in windows per round trip, below half the threshold and above.
 const RATIOS: [f64; 2] = [2.0, 1.2];
@@ -65,6 +66,7 @@ impl Departures {
             burst: (Time::NEVER, 0.0),
             release: Time::NEVER,
             unpaced: UNPACED,
+            without_gap: 0.0,
             late: Duration::ZERO,
             records,
         };
@@ -94,20 +96,24 @@ impl Departures {
         self.next = self.next.max(now) + time;
     }
 
-    /// The same as in Linux (`tcp_update_skb_after_send`): a burst that leaves late shortens the gap after it by up to half.
-    fn pace_window(&mut self, len: f64, (rate, quantum): (f64, f64), now: Time) {
+    /// The same as in Linux (`tcp_update_skb_after_send`). A burst that leaves late shortens the gap after it by up to half.
+    fn pace_as_linux(&mut self, len: f64, (rate, quantum): (f64, f64), now: Time) {
+        if now != self.burst.0 || self.burst.1 < len {
+            self.burst = (now, quantum);
+            self.without_gap = 0.0;
+            self.late = if self.next == Time::ZERO { Duration::ZERO } else { now.since(self.next) };
+        }
+        self.burst.1 -= len;
+        self.without_gap += len;
+        self.next = self.next.max(now);
         if self.unpaced > 0 {
             self.unpaced -= 1;
             return;
         }
-        if now != self.burst.0 || now >= self.next {
-            self.late = if self.next == Time::ZERO { Duration::ZERO } else { now.since(self.next) };
-        }
-        self.pace(len, (rate, quantum), now);
-        let time = Duration(((len / rate * 1e9).min(1e18)) as u64);
-        let less = self.late.min(Duration(time.0 / 2));
+        let time = (std::mem::take(&mut self.without_gap) / rate * 1e9).min(1e18);
+        let less = self.late.min(Duration(time as u64 / 2));
         self.late = Duration(self.late.0 - less.0);
-        self.next = Time(self.next.0 - less.0);
+        self.next = Time((self.next + Duration(libm::ceil(time) as u64)).0 - less.0);
     }
 }
 
@@ -228,9 +234,12 @@ impl Core {
             && let Some((rate, quantum)) = self.control.pacing(&path, x.profile.segment())
         {
             let quantum = if x.profile.gso > 0 { x.profile.gso as f64 } else { quantum };
-            departures.pace(len as f64, (rate, quantum), now);
+            match x.profile.pacing_rule {
+                PacingRule::Draft => departures.pace(len as f64, (rate, quantum), now),
+                PacingRule::Linux => departures.pace_as_linux(len as f64, (rate, quantum), now),
+            }
         } else if let Some(pacing) = of_window {
-            departures.pace_window(len as f64, pacing, now);
+            departures.pace_as_linux(len as f64, pacing, now);
         }
         let Some(records) = &mut departures.records else { return };
         if flight <= len {
@@ -362,13 +371,13 @@ mod tests {
         let mut departures = *Departures::new(needs, &Profile::rfc()).expect("it paces");
         let us = |t: u64| Time(1000 * t);
         (departures.unpaced, departures.next) = (0, us(10_000));
-        departures.pace_window(1000.0, (1e6, 1000.0), us(14_000));
+        departures.pace_as_linux(1000.0, (1e6, 1000.0), us(14_000));
         assert_eq!(departures.next, us(14_500));
-        departures.pace_window(1000.0, (1e6, 1000.0), us(14_500));
+        departures.pace_as_linux(1000.0, (1e6, 1000.0), us(14_500));
         assert_eq!(departures.next, us(15_500));
         // Two segments of a burst share the lateness of 1.2 ms: 0.5 and 0.5.
-        departures.pace_window(1000.0, (1e6, 2000.0), us(16_700));
-        departures.pace_window(1000.0, (1e6, 2000.0), us(16_700));
+        departures.pace_as_linux(1000.0, (1e6, 2000.0), us(16_700));
+        departures.pace_as_linux(1000.0, (1e6, 2000.0), us(16_700));
         assert_eq!(departures.next, us(17_700));
     }
 }
