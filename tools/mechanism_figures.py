@@ -57,6 +57,7 @@ OBSERVED = {
     "cobalt": "sojourn",
     "codel": "sojourn",
     "csfq": "alpha",
+    "fq": "active_queues",
     "fq-codel": "active_queues",
     "fq-pie": "probability",
     "load-based": "probability",

@@ -103,6 +103,13 @@ def test_cobalt_shows_both_controllers() -> None:
     assert blue.law.endswith("; draw < probability")
 
 
+def test_fq_shows_the_full_queue_and_the_late_packet() -> None:
+    full = of_reason(scenario({"kind": "fq", "flow_limit": "20 packets"}), "drop", "flow_limit")
+    assert full.after["flow_packets"] == 20
+    late = of_reason(scenario({"kind": "fq", "ce_threshold": "3 ms"}, ecn="classic"), "mark", "ce_threshold")
+    assert late.after["sojourn"] > 0.003
+
+
 def test_fq_pie_shows_the_pie_of_the_packets_queue() -> None:
     it = of_reason(scenario({"kind": "fq-pie", "limit": "500 packets"}), "drop", "pie")
     assert it.after["draw"] < it.after["flow_probability"]

@@ -100,7 +100,7 @@ def completed(instruction: str, **more: str) -> str:
 def test_completion_of_commands_and_names() -> None:
     assert completed("complete_bash", COMP_WORDS="evenflow des", COMP_CWORD="1").split() == ["describe"]
     names = completed("complete_bash", COMP_WORDS="evenflow describe fq", COMP_CWORD="2").split()
-    assert names == ["fq-codel", "fq-pie"]
+    assert names == ["fq", "fq-codel", "fq-pie"]
     assert "describe" in completed("complete_zsh", _TYPER_COMPLETE_ARGS="evenflow des")
     fish = completed("complete_fish", _TYPER_COMPLETE_ARGS="evenflow des", _TYPER_COMPLETE_FISH_ACTION="get-args")
     assert "describe" in fish

@@ -92,6 +92,8 @@ reasons! {
     Blue = "blue",
     /// CAKE: a pure ACK that a newer ACK in the same queue covers.
     AckFilter = "ack_filter",
+    /// FQ: its queue was full.
+    FlowLimit = "flow_limit",
 }
 
 /// A verdict on a packet.

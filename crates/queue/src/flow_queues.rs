@@ -55,7 +55,7 @@ impl<A> Flow<A> {
 pub(crate) struct FlowQueues<A> {
     pub flows: Vec<Flow<A>>,
     pub new: VecDeque<u32>,
-    old: VecDeque<u32>,
+    pub old: VecDeque<u32>,
     /// Bytes of all queues.
     pub bytes: u64,
     /// Bytes per round.
@@ -79,26 +79,51 @@ impl<A: Clone> FlowQueues<A> {
         }
     }
 
-    /// The queue of a flow with `key`: its salted hash.
+    /// The salted hash of a flow's key.
+    #[inline]
+    pub fn hash(&self, key: usize) -> u64 {
+        salted(key as u64, self.salt)
+    }
+
+    /// The queue of a flow with `key`.
     #[inline]
     pub fn place(&mut self, key: usize) -> usize {
-        let queue = (salted(key as u64, self.salt) % self.flows.len() as u64) as usize;
+        let queue = (self.hash(key) % self.flows.len() as u64) as usize;
+        self.joins(queue, key);
+        queue
+    }
+
+    /// A packet of the flow with `key` comes to `queue`.
+    #[inline]
+    pub fn joins(&mut self, queue: usize, key: usize) {
         let flow = &mut self.flows[queue];
         self.stats.collisions += u64::from(!flow.packets.is_empty() && flow.key != key);
         flow.key = key;
-        queue
     }
 
     /// RFC 8290 section 4.1.
     #[inline]
     pub fn push(&mut self, queue: usize, item: Queued) {
-        let flow = &mut self.flows[queue];
-        if flow.list == List::None {
-            flow.list = List::New;
-            flow.deficit = self.quantum;
-            self.stats.new_flows += 1;
-            self.new.push_back(queue as u32);
+        if self.flows[queue].list == List::None {
+            self.activate(queue, self.quantum);
         }
+        self.hold(queue, item);
+    }
+
+    /// Makes an inactive queue a new one.
+    #[inline]
+    pub fn activate(&mut self, queue: usize, credits: i64) {
+        let flow = &mut self.flows[queue];
+        flow.list = List::New;
+        flow.deficit = credits;
+        self.stats.new_flows += 1;
+        self.new.push_back(queue as u32);
+    }
+
+    /// Adds a packet to a queue.
+    #[inline]
+    pub fn hold(&mut self, queue: usize, item: Queued) {
+        let flow = &mut self.flows[queue];
         flow.bytes += u64::from(item.packet.size);
         self.bytes += u64::from(item.packet.size);
         flow.packets.push_back(item);

@@ -26,6 +26,7 @@ pub mod drr;
 pub mod dualpi2;
 pub mod fifo;
 mod flow_queues;
+pub mod fq;
 pub mod fq_codel;
 pub mod fq_pie;
 pub mod held;

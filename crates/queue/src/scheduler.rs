@@ -12,6 +12,7 @@ use crate::cobalt::Cobalt;
 use crate::drr::Drr;
 use crate::dualpi2::DualPi2;
 use crate::fifo::Fifo;
+use crate::fq::Fq;
 use crate::fq_codel::FqCodel;
 use crate::fq_pie::FqPie;
 use crate::held::{
@@ -284,6 +285,8 @@ schedulers! {
         Cobalt(Cobalt),
         /// See [`crate::dualpi2`].
         DualPi2(DualPi2),
+        /// See [`crate::fq`].
+        Fq(Fq),
         /// See [`crate::fq_codel`].
         FqCodel(FqCodel),
         /// See [`crate::fq_pie`].

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use evenflow_base::{Duration, Packet, Rate, Stream, Time, ip};
 use evenflow_queue::csfq::{self, Csfq, Form};
 use evenflow_queue::drr::Drr;
+use evenflow_queue::fq::{self, Fq};
 use evenflow_queue::medf::Medf;
 use evenflow_queue::strict::Strict;
 use evenflow_queue::{
@@ -88,6 +89,7 @@ fn schedulers() -> impl Strategy<Value = Scheduler> {
             .prop_map(|o| Scheduler::Medf(Box::new(Medf::new(o.into_iter().map(Duration).collect())))),
         (prop::collection::vec(1u64..3000, QUEUES), any::<bool>())
             .prop_map(|(quanta, longest)| Scheduler::Drr(Box::new(Drr::new(quanta, longest)))),
+        (1i64..3000).prop_map(fair_queues),
     ]
 }
 
@@ -278,6 +280,20 @@ fn flow_queues(quantum: i64, target_ms: u64) -> Scheduler {
     Scheduler::FqCodel(Box::new(FqCodel::new(params, Stream::new(1, "hash"))))
 }
 
+fn fair_queues(quantum: i64) -> Scheduler {
+    let params = fq::Params {
+        orphan_mask: QUEUES - 1,
+        flow_limit: 100.0,
+        quantum,
+        initial_quantum: quantum,
+        refill_delay: Duration::from_millis(40),
+        ce_threshold: None,
+        max_rate: None,
+        low_rate_threshold: None,
+    };
+    Scheduler::Fq(Box::new(Fq::new(params, Stream::new(1, "hash"))))
+}
+
 fn slots(quantum: u64) -> Scheduler {
     let params = sfq::Params { divisor: QUEUES, quantum, ..sfq::Params::DEFAULT };
     Scheduler::Sfq(Box::new(Sfq::new(params, Stream::new(1, "hash"))))
@@ -320,7 +336,7 @@ proptest! {
     /// A queue that may overdraw is within one largest packet of its quanta at the end of each turn, and turns differ by one:
     /// the bound is that of Shreedhar and Varghese 1996, theorem 3, quantum + 2 max.
     #[test]
-    fn sfq_and_fq_codel_are_fair_over_every_backlogged_interval(
+    fn sfq_fq_and_fq_codel_are_fair_over_every_backlogged_interval(
         quantum in 100u16..4000,
         sizes in prop::collection::vec(40u16..1501, 1..40),
         seed: u64,
@@ -328,6 +344,8 @@ proptest! {
         let most = f64::from(*sizes.iter().max().expect("one at least"));
         let unfair = unfairness(flow_queues(i64::from(quantum), 1000), &sizes, seed);
         prop_assert!(unfair <= f64::from(quantum) + 2.0 * most, "FQ-CoDel: {unfair}");
+        let unfair = unfairness(fair_queues(i64::from(quantum)), &sizes, seed);
+        prop_assert!(unfair <= f64::from(quantum) + 2.0 * most, "FQ: {unfair}");
         let up = |x: f64| 8.0 * (x / 8.0).ceil();
         let unfair = unfairness(slots(u64::from(quantum)), &sizes, seed);
         prop_assert!(unfair <= up(f64::from(quantum)) + 2.0 * up(most), "SFQ: {unfair}");

@@ -326,7 +326,7 @@ section! {
         kind: Kind(Room::Queue), Absent("droptail, with a limit or a scheduler only");
         /// Maximum backlog in packets, bytes, or time at line rate. All classes share it.
         limit: Stepped(Type::QueueLength),
-            Absent("unlimited; 10240 packets with fq-codel, fq-pie and cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq"), Range::POSITIVE;
+            Absent("unlimited; 10240 packets with fq-codel, fq-pie and cobalt, memory_limit with cake, 10000 with fq and dualpi2, 127 with sfq"), Range::POSITIVE;
         /// The scheduler, which selects the next packet.
         scheduler: Table(&SCHEDULER, Some(Room::Scheduler)), Absent(evenflow_queue::fifo::TABLE.kind);
         /// Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its

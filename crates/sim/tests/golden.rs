@@ -162,7 +162,7 @@ const HTB_PER_USER: &str = r#"per = "user", classes = { root = { rate = "8 Mbit/
     each = { parent = "root", rate = "1 Mbit/s", ceil = "6 Mbit/s", leaf = { kind = "fq-codel", limit = "20 packets" } }"#;
 
 /// Rows of words that need other parameters beside them, and of numbers: kind, name, parameters.
-const MORE: [(&str, &str, &str); 54] = [
+const MORE: [(&str, &str, &str); 56] = [
     (
         "activity-aqm",
         "rate_estimate, in ms",
@@ -175,6 +175,8 @@ const MORE: [(&str, &str, &str); 54] = [
         r#"rate = "8 Mbit/s", ingress = true, rtt = "20 ms", memory_limit = "30 kB""#,
     ),
     ("codel", "ce_threshold", r#"ce_threshold = "8 ms""#),
+    ("fq", "one queue, ce_threshold", r#"orphan_mask = 0, ce_threshold = "8 ms", flow_limit = "30 packets""#),
+    ("fq", "paced", r#"max_rate = "1 Mbit/s", quantum = "1514 B""#),
     ("fq-codel", "few queues, memory", r#"flows = 2, memory_limit = "30 kB", quantum = "300 B""#),
     ("fq-codel", "ce_threshold", r#"ce_threshold = "8 ms", drop_batch = 4"#),
     ("pie", "cap, burst", r#"cap = true, target = "4 ms", max_burst = "40 ms", ecn_threshold = 0.02"#),

@@ -38,8 +38,8 @@ SENDER = ("window", "ssthresh", "flight", "recovery", "srtt")
 """Observables of a TCP flow that show its answer."""
 SAMPLES = 100_000
 """Most instants at which a sender is observed."""
-ANY_PACKET = ("active_queues", "new_queues")
-"""Observables of FQ-CoDel that no drop changes: they are recorded at arrivals."""
+ANY_PACKET = ("active_queues", "new_queues", "flow_packets")
+"""Observables of flow queues that are recorded at arrivals: no drop changes them, or they explain drops of arrivals."""
 LEAST_STEP_S = 1e-4
 """Shortest time between them."""
 STATES = {2: "marks", 3: "losses", 4: "timeout"}

@@ -97,6 +97,11 @@ fn scheduler(kind: &str) -> Scheduler {
             ("overhead", Value::Bytes(44.0)),
             ("mpu", Value::Bytes(0.0)),
             ("framing", Value::Word("atm".into())),
+            ("orphan_mask", Value::Number(3.0)),
+            ("flow_limit", Value::Number(100.0)),
+            ("initial_quantum", Value::Bytes(3000.0)),
+            ("refill_delay", Value::Seconds(0.04)),
+            ("max_rate", Value::Rate(3e6)),
         ]
         .into(),
     );
@@ -121,7 +126,7 @@ pub fn item(id: u64, key: usize, size: u16, at: u64) -> Queued {
 }
 
 /// Rules and schedulers that go together.
-pub const PAIRS: [(&str, &str); 13] = [
+pub const PAIRS: [(&str, &str); 14] = [
     ("droptail", "fifo"),
     ("droptail", "strict"),
     ("droptail", "medf"),
@@ -135,4 +140,5 @@ pub const PAIRS: [(&str, &str); 13] = [
     ("constant-probability", "sfq"),
     ("constant-probability", "htb"),
     ("cake", "cake"),
+    ("fq", "fq"),
 ];

@@ -192,7 +192,7 @@ fn series(json: &Json, network: &Network, path: &str, errors: &mut Errors) -> Op
     {
         errors.push(
             every_path,
-            "\"departure\" is for random losses, and for queues that drop or mark leaving packets: codel, fq-codel, \
+            "\"departure\" is for random losses, and for queues that drop or mark leaving packets: codel, fq, fq-codel, \
              cobalt and dualpi2",
         );
         return None;

@@ -516,7 +516,7 @@ record.series = [{{ of = "links.line.queue.packets", every = "departure" }}]
         let said = evenflow_scenario::Scenario::from_toml(&text(kind)).expect_err("none").to_string();
         assert_eq!(
             said,
-            "record.series[0].every: \"departure\" is for random losses, and for queues that drop or mark leaving packets: codel, fq-codel, cobalt and dualpi2"
+            "record.series[0].every: \"departure\" is for random losses, and for queues that drop or mark leaving packets: codel, fq, fq-codel, cobalt and dualpi2"
         );
     }
 }
