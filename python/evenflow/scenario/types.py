@@ -45,6 +45,7 @@ __all__ = [
     "EcnMap",
     "FairActivityMeter",
     "Fifo",
+    "Fq",
     "FqCodel",
     "FqPie",
     "Group",
@@ -116,7 +117,7 @@ class ActivityAqm(Table):
             the link is busy with 0.1 s of memory. For the delay form only. (one of link, departures; default: link)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
             or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
-            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
+            cobalt, memory_limit with cake, 10000 with fq and dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -167,7 +168,7 @@ class Cake(Table):
             65535)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
             or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
-            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
+            cobalt, memory_limit with cake, 10000 with fq and dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -216,7 +217,7 @@ class Cobalt(Table):
             (bytes; default: 1514 B; at least 1, at most 65535)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
             or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
-            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
+            cobalt, memory_limit with cake, 10000 with fq and dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -258,7 +259,7 @@ class Codel(Table):
             capable)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
             or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
-            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
+            cobalt, memory_limit with cake, 10000 with fq and dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -297,7 +298,7 @@ class ConstantProbability(Table):
             mark, mark-everything, mark-re-ecn; default: mark-everything)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
             or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
-            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
+            cobalt, memory_limit with cake, 10000 with fq and dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -333,7 +334,7 @@ class Csfq(Table):
         form: Form of the algorithm: the authors' ns-2 program, or the paper. (one of ns2, paper; default: ns2)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
             or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
-            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
+            cobalt, memory_limit with cake, 10000 with fq and dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -366,7 +367,7 @@ class DropPreference(Table):
             this. (packets; default: 10 packets; more than 0)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
             or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
-            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
+            cobalt, memory_limit with cake, 10000 with fq and dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -391,7 +392,7 @@ class Droptail(Table):
     Attributes:
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
             or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
-            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
+            cobalt, memory_limit with cake, 10000 with fq and dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -444,7 +445,7 @@ class Dualpi2(Table):
         max_packet: The largest packet. (bytes; default: 1514 B; at least 1, at most 65535)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
             or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
-            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
+            cobalt, memory_limit with cake, 10000 with fq and dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -471,6 +472,53 @@ class Dualpi2(Table):
     drop_early: bool | None = None
     buffer: Quantity | None = None
     max_packet: Quantity | None = None
+    limit: Quantity | None = None
+    scheduler: Table | Mapping[str, Any] | None = None
+    change: Literal["keep", "replace"] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fq(Table):
+    """Fair queue (FQ).
+
+    Hashes flows to FIFO queues and serves them by deficit round robin, new flows first. There is no AQM: `flow_limit`
+    bounds each queue, and `ce_threshold` marks packets that waited longer. With `orphan_mask = 0` all flows share one
+    FIFO. FQ is rule and scheduler in one. A full buffer drops the arriving packet. The transport paces (`pacing`), as
+    a host's FQ does.
+
+    Source: Linux 6.6, sch_fq; tc-fq(8).
+
+    Attributes:
+        orphan_mask: Mask on a flow's hash. 1023 gives 1024 queues; 0 gives one queue for all flows. (whole number;
+            default: 1023; at least 0, at most 65535)
+        flow_limit: Most packets of a queue. (packets; default: 100 packets; at least 1)
+        quantum: Bytes per round. (bytes; default: 3028 B; at least 1)
+        initial_quantum: Credits of a queue at its first packet. (bytes; default: 15140 B; at least 0)
+        refill_delay: Time after which an idle queue has at least a quantum again. (duration; default: 40 ms; at least
+            0)
+        ce_threshold: Packets that waited longer are marked if they are ECN-capable. (duration; default: absent: off;
+            at least 0)
+        max_rate: Maximum rate of each queue. (rate; default: absent: unlimited; more than 0)
+        low_rate_threshold: A `max_rate` up to this spaces packets instead of bursts of a quantum. (rate; default:
+            absent: 550 kbit/s, with max_rate; at least 0)
+        limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
+            or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
+            cobalt, memory_limit with cake, 10000 with fq and dualpi2, 127 with sfq; more than 0)
+        scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
+        change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
+            packets and create a new one. (one of keep, replace; default: keep)
+    """
+
+    KIND: ClassVar[str | None] = "fq"
+
+    orphan_mask: int | Mapping[str, Any] | None = None
+    flow_limit: Quantity | None = None
+    quantum: Quantity | None = None
+    initial_quantum: Quantity | None = None
+    refill_delay: Quantity | None = None
+    ce_threshold: Quantity | None = None
+    max_rate: Quantity | None = None
+    low_rate_threshold: Quantity | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
     change: Literal["keep", "replace"] | None = None
@@ -505,7 +553,7 @@ class FqCodel(Table):
             at least 1)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
             or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
-            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
+            cobalt, memory_limit with cake, 10000 with fq and dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -557,7 +605,7 @@ class FqPie(Table):
             at least 1)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
             or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
-            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
+            cobalt, memory_limit with cake, 10000 with fq and dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -608,7 +656,7 @@ class LoadBased(Table):
             than 0)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
             or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
-            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
+            cobalt, memory_limit with cake, 10000 with fq and dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -658,7 +706,7 @@ class Pie(Table):
         cap: Limit an update to 0.02 once the probability is at least 0.1. (flag; default: false)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
             or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
-            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
+            cobalt, memory_limit with cake, 10000 with fq and dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -748,7 +796,7 @@ class Red(Table):
             rate at the start; more than 0)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
             or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
-            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
+            cobalt, memory_limit with cake, 10000 with fq and dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -810,7 +858,7 @@ class Rem(Table):
         capacity: Assumed link capacity. (rate; default: absent: the link's rate at the start; more than 0)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
             or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
-            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
+            cobalt, memory_limit with cake, 10000 with fq and dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
@@ -856,7 +904,7 @@ class VirtualQueue(Table):
         capacity: Rate that rate_factor multiplies. (rate; default: absent: the link's rate at the start; more than 0)
         limit: Maximum backlog in packets, bytes, or time at line rate. All classes share it. (packets, bytes or time,
             or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, fq-pie and
-            cobalt, memory_limit with cake, 10000 with dualpi2, 127 with sfq; more than 0)
+            cobalt, memory_limit with cake, 10000 with fq and dualpi2, 127 with sfq; more than 0)
         scheduler: The scheduler, which selects the next packet. (scheduler table; default: absent: fifo)
         change: Effect of a step on the scheduler. `keep`: change its parameters. `replace`: delete it with its
             packets and create a new one. (one of keep, replace; default: keep)
