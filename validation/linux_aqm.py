@@ -107,7 +107,7 @@ class Case:
         found: list[Seen] = []
         for rate, mine in zip(self.asked.rates(packets), self.asked.measured(packets), strict=True):
             sent = mine[-1][1] - mine[0][1] + 1
-            found.append((rate, 1 - len(mine) / sent, sum(left - at for _, _, at, left in mine) / len(mine)))
+            found.append((rate, 1 - len(mine) / sent, sum(packet[3] - packet[2] for packet in mine) / len(mine)))
         return self.named(found)
 
     def named(self, found: Sequence[Seen]) -> dict[str, float]:
@@ -129,8 +129,8 @@ class Case:
 def drops(packets: Packets) -> list[float]:
     """When packets of one sender were dropped at the head: when the next one left, s."""
     found: list[float] = []
-    for (_, before, _, _), (_, number, _, left) in itertools.pairwise(packets):
-        found += [left] * int(number - before - 1)
+    for before, after in itertools.pairwise(packets):
+        found += [after[3]] * int(after[1] - before[1] - 1)
     return found
 
 

@@ -1,10 +1,11 @@
 """A Linux kernel's queues as a peer: datagrams that nobody holds back, and which of them left when.
 
 `linux/datagrams.py` puts a queue between two virtual devices of a network namespace; a run takes as long as it
-simulates. Where the running kernel was built without a discipline a user-mode one is asked, if it is installed. Every
-point asks for more than there is, so a run in which less than 99 % of the rate left was held up by a busy machine: it
-is repeated, and after three tries left out with the reason. `linux_aqm` (CoDel, PIE, FQ-CoDel, SFQ) and `shapers`
-(HTB, TBF) and `policing` say what is compared.
+simulates. Where the running kernel was built without a discipline a user-mode one is asked, if it is installed. It runs
+in virtual time if it was built with UML_TIME_TRAVEL_SUPPORT. Every point asks for more than there is, so a run in which
+less than 99 % of the rate left was held up by a busy machine: it is repeated, and after three tries left out with the
+reason. `linux_aqm` (CoDel, PIE, FQ-CoDel, SFQ), `linux_cake` (CAKE, FQ-PIE), `shapers` (HTB, TBF) and `policing` say
+what is compared.
 """
 
 from __future__ import annotations
@@ -34,12 +35,14 @@ FRAME = 1014
 DEVICE = ("dev", "shaped")
 MARGIN = 0.5  # s that a run goes on beyond what is measured
 CARRIED = 0.99
+ECT0 = 2  # ECN field
+VIRTUAL_TIME = "time-travel=inf-cpu"  # without effect on a user-mode kernel that was built without it
 POLICER = "policer"  # no discipline, but an action of a filter
 SHAPER = "shaper"  # of ours; a kernel has tbf for it
 POLICING = ["sch_ingress", "cls_matchall", "act_police"]
 
 Packets = Sequence[Sequence[float]]
-"""`[sender, number, sent, left]`, times in s, in the order of departure."""
+"""`[sender, number, sent, left, marked]`, times in s, in the order of departure."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,7 @@ class Sender:
     """Datagrams: bit/s and bytes of frames, and their gaps: poisson, cbr, or greedy, which asks for no rate.
 
     `priority` may be a class of HTB's as a number. A greedy one may send for a part of the run only: `span`, in s.
+    Hosts have numbers.
     """
 
     rate: float = 0.0
@@ -54,11 +58,21 @@ class Sender:
     kind: str = "poisson"
     priority: int = 0
     span: tuple[float, float] | None = None
+    dscp: int = 0
+    ecn_capable: bool = False
+    source: int = 0
+    destination: int = 0
 
     @property
     def told(self) -> dict[str, Any]:
         """For linux/datagrams.py."""
         told = {"bytes": self.size, "rate": self.rate, "gaps": self.kind, "priority": self.priority}
+        marked = {
+            "tos": self.dscp << 2 | ECT0 * self.ecn_capable,
+            "source": self.source,
+            "destination": self.destination,
+        }
+        told |= {key: value for key, value in marked.items() if value}
         return told if self.span is None else {**told, "begin": self.span[0], "end": self.span[1]}
 
 
@@ -110,8 +124,9 @@ class Kernel:
 
     name = "Linux"
 
-    def __init__(self, disciplines: Mapping[str, Asked]) -> None:
+    def __init__(self, disciplines: Mapping[str, Asked], runs: int = RUNS) -> None:
         self.disciplines = disciplines
+        self.repetitions = runs
         self.modules = [f"sch_{name.replace('-', '_')}" for name in disciplines if name not in (POLICER, SHAPER)]
         self.program = HERE / "linux" / "datagrams.py"
         if POLICER in disciplines:
@@ -130,6 +145,7 @@ class Kernel:
         binary = str(shutil.which("linux.uml"))
         modules = Path(binary).resolve().parents[1] / "lib" / "uml" / "modules"
         machine = [binary, "mem=256M", "rootfstype=hostfs", "rootflags=/", "rw", "quiet", "con=null", "con0=null"]
+        machine.append(VIRTUAL_TIME)
         return [*machine, f"init={sys.executable}", "--", *program, str(modules)]
 
     def ask(self, job: Mapping[str, Any]) -> dict[str, Any]:
@@ -180,7 +196,13 @@ class Kernel:
         """For the table's head."""
         named = " and ".join(part for part in (", ".join(self.modules[:-1]), self.modules[-1]) if part)
         machine = " in user mode" if self.user_mode else ""
-        return f"{named} of Linux {self.release}{machine}, {RUNS} runs a point in real time"
+        return f"{named} of Linux {self.release}{machine}, {self.repetitions} runs a point in {self.clock} time"
+
+    @property
+    def clock(self) -> str:
+        """Time of runs: virtual or real."""
+        binary = shutil.which("linux.uml") if self.user_mode else None
+        return "virtual" if binary and VIRTUAL_TIME.encode() in Path(binary).read_bytes() else "real"
 
     def run(self, asked: Asked, seed: int, *, fresh: bool) -> Packets:
         """What left in one run, kept like what other simulators found."""
@@ -207,4 +229,4 @@ class Kernel:
     def runs(self, asked: Asked, *, fresh: bool) -> list[Packets]:
         """What left in each run."""
         with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-            return list(pool.map(functools.partial(self.run, asked, fresh=fresh), range(1, RUNS + 1)))
+            return list(pool.map(functools.partial(self.run, asked, fresh=fresh), range(1, self.repetitions + 1)))

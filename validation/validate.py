@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "benches"))
@@ -34,6 +34,7 @@ import flows as short_flows  # noqa: E402
 import laws  # noqa: E402
 import linux  # noqa: E402
 import linux_aqm  # noqa: E402
+import linux_cake  # noqa: E402
 import linux_chunks  # noqa: E402
 import linux_dialogue  # noqa: E402
 import linux_queues  # noqa: E402
@@ -58,7 +59,8 @@ OUR_SEEDS = range(1, 11)
 THEORY = "theory"
 DRAWN_S = 120  # s of a figure: some ten cycles of a CUBIC window
 
-KernelCases = Sequence[linux_aqm.Case] | Sequence[shapers.Case] | Sequence[policing.Case]
+KernelCase = linux_aqm.Case | shapers.Case | policing.Case
+AnyKernelCase = TypeVar("AnyKernelCase", bound=KernelCase | linux_cake.Case)
 Metrics = Mapping[str, float]
 Label = Mapping[str, str | int]
 
@@ -420,7 +422,20 @@ ALONE = {
     "applications": THEORY,
     "conex-laws": THEORY,
     **dict.fromkeys(
-        ("linux", "bbr", "windows", "dialogues", "chunks", "shapers", "changes", "policing", "tunnels"), "Linux"
+        (
+            "linux",
+            "bbr",
+            "windows",
+            "dialogues",
+            "chunks",
+            "cake",
+            "fq-pie",
+            "shapers",
+            "changes",
+            "policing",
+            "tunnels",
+        ),
+        "Linux",
     ),
     "players": PLAYERS,
     "testbeds": testbeds.PEER,
@@ -445,6 +460,8 @@ PARTS = (
     "windows",
     "dialogues",
     "chunks",
+    "cake",
+    "fq-pie",
     "shapers",
     "changes",
     "policing",
@@ -760,9 +777,38 @@ class Validation:
             row = Row(cell.check, cell.point, testbeds.METRIC, testbeds.PEER, measured, mine, cell.of)
             yield self.explained(replace(row, within=testbeds.WITHIN, means=True))
 
-    def kernel_queues(self, part: str, cases: KernelCases) -> Iterator[Row]:
-        """Queues beside a kernel's."""
-        kernel = linux_queues.Kernel({case.of: case.asked for case in cases})
+    def cake(self) -> Iterator[Row]:
+        """CAKE beside a kernel's."""
+        yield from self.kernel_senders("cake", list(linux_cake.cake()))
+
+    def fq_pie(self) -> Iterator[Row]:
+        """FQ-PIE beside a kernel's."""
+        yield from self.kernel_senders("fq-pie", list(linux_cake.fq_pie()))
+
+    def kernel_senders(self, part: str, cases: Sequence[linux_cake.Case]) -> Iterator[Row]:
+        """Queues beside a kernel's, a point for each sender."""
+        for case, runs, records in self.beside_kernel(part, cases, linux_cake.RUNS):
+            theirs = [case.seen(packets) for packets in runs]
+            mine = [case.seen_of_ours(record) for record in records]
+            for name in case.loads:
+                label = {"set-up": case.name, "sender": name}
+                both = [found[name] for found in theirs], [found[name] for found in mine]
+                for row in self.rows(case.check, label, linux_queues.Kernel.name, *both, (case.of,)):
+                    yield replace(row, program=f"{row.peer}: {part}")
+
+    def kernel_queues(self, part: str, cases: Sequence[KernelCase]) -> Iterator[Row]:
+        """Queues beside a kernel's, a point for each set-up."""
+        for case, runs, records in self.beside_kernel(part, cases, linux_queues.RUNS):
+            theirs = [case.metrics(packets) for packets in runs]
+            mine = [case.metrics_of_ours(record) for record in records]
+            for row in self.rows(case.check, case.point, linux_queues.Kernel.name, theirs, mine, (case.of,)):
+                yield replace(row, program=f"{row.peer}: {part}")
+
+    def beside_kernel(
+        self, part: str, cases: Sequence[AnyKernelCase], runs: int
+    ) -> Iterator[tuple[AnyKernelCase, list[linux_queues.Packets], list[Record]]]:
+        """Each case with runs of a kernel and ours."""
+        kernel = linux_queues.Kernel({case.of: case.asked for case in cases}, runs)
         program = f"{kernel.name}: {part}"
         if (reason := kernel.missing()) is not None:
             self.skipped[program] = reason
@@ -771,13 +817,11 @@ class Validation:
         for case in cases:
             say(f"{case.check} {case.name}")
             try:
-                theirs = [case.metrics(packets) for packets in kernel.runs(case.asked, fresh=self.fresh)]
+                theirs = kernel.runs(case.asked, fresh=self.fresh)
             except linux.InvalidError as error:
                 self.skipped[f"{kernel.name}: {case.check} {case.name}"] = str(error)
                 continue
-            mine = [case.metrics_of_ours(record) for record in ours(case.scenario, self.our_seeds)]
-            for row in self.rows(case.check, case.point, kernel.name, theirs, mine, (case.of,)):
-                yield replace(row, program=program)
+            yield case, theirs, ours(case.scenario, self.our_seeds)
 
     def draw(self, name: str, drawn: Mapping[str, Seen]) -> None:
         """Windows and queues over time, one panel above the other, as a figure."""
@@ -1091,6 +1135,8 @@ def main() -> None:
             "dialogues": validation.dialogues,
             "chunks": validation.chunks,
             "queues": validation.queues,
+            "cake": validation.cake,
+            "fq-pie": validation.fq_pie,
             "policing": validation.policing,
             "tunnels": validation.tunnels,
             "players": validation.players,

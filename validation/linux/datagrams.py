@@ -6,9 +6,10 @@
 The job: `tc`, lists of arguments for tc, which builds a queue on the device `shaped`; `senders`, a list of `{bytes,
 rate, gaps, priority}`: bytes of a frame; bits a second with "poisson" or "cbr" gaps, or "greedy", which has no rate and
 always something to send, perhaps from `begin` to `end` (s) alone; the socket's priority, which may be a class of HTB's
-as a number; `changes`, a list of `[when, lists of arguments]`, what tc is told on the way; `seconds`; `seed`. The
-answer: `packets`, a list of `[sender, number, sent, left]` in s, in the order of departure, and `release`, the
-kernel's; or `cannot`, why this machine cannot. Two virtual devices, back to back, are all there is in the namespace.
+as a number; optionally `tos` (DSCP and ECN field) and the numbers of its `source` and `destination` host;
+`changes`, a list of `[when, lists of arguments]`, what tc is told on the way; `seconds`; `seed`. The answer: `packets`,
+a list of `[sender, number, sent, left, marked]` (s; 1: CE), in the order of departure, and `release`, the kernel's; or
+`cannot`, why this machine cannot. Two virtual devices, back to back, are all there is in the namespace.
 Given a folder of modules it loads those that it needs and halts the machine at its end: it is a user-mode kernel's
 first process then. Senders that are not greedy need room that only root may ask for: as root, leave out
 `--map-root-user`.
@@ -37,6 +38,7 @@ from typing import Any
 HEADERS = 14 + 20 + 8  # of a frame: Ethernet, IP, UDP
 STAMP = struct.Struct("<IQ")  # number, sent (ns)
 FIRST_PORT = 20000
+CE = 3  # ECN field
 SO_TIMESTAMPNS, SO_SNDBUFFORCE = 35, 32
 ROOM = 1 << 26  # bytes of a socket: never the reason that a packet waits
 GREEDY_ROOM = 100_000  # what a greedy sender keeps waiting, with the kernel's own overhead
@@ -72,10 +74,22 @@ def devices(job: dict[str, Any]) -> None:
     tool("ip", "link", "add", SHAPED, "type", "veth", "peer", "name", SEEN)
     for device in (SHAPED, SEEN):
         tool("ip", "link", "set", device, "up")
-    tool("ip", "address", "add", "10.78.0.1/24", "dev", SHAPED)
-    tool("ip", "neighbour", "add", "10.78.0.2", "lladdr", "02:00:00:00:00:02", "dev", SHAPED)
+    for source in {source_of(sender) for sender in job["senders"]}:
+        tool("ip", "address", "add", f"{source}/16", "dev", SHAPED)
+    for destination in {destination_of(sender) for sender in job["senders"]}:
+        tool("ip", "neighbour", "add", destination, "lladdr", "02:00:00:00:00:02", "dev", SHAPED)
     for arguments in job["tc"]:
         tool("tc", *arguments)
+
+
+def source_of(told: dict[str, Any]) -> str:
+    """Address of a sender."""
+    return f"10.78.{told.get('source', 0)}.1"
+
+
+def destination_of(told: dict[str, Any]) -> str:
+    """Address to which it sends."""
+    return f"10.78.{told.get('destination', 0)}.2"
 
 
 class Sender:
@@ -87,8 +101,9 @@ class Sender:
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.make_room()
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, told["priority"])
-        self.socket.bind(("10.78.0.1", port))
-        self.socket.connect(("10.78.0.2", 9))
+        self.socket.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, told.get("tos", 0))
+        self.socket.bind((source_of(told), port))
+        self.socket.connect((destination_of(told), 9))
         self.socket.setblocking(not self.greedy)
         self.padding = bytes(told["bytes"] - HEADERS - STAMP.size)
         self.gap = math.inf if self.greedy else 8 * told["bytes"] / told["rate"]
@@ -161,7 +176,8 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
         number, sent = STAMP.unpack_from(frame, HEADERS)
         left = seconds * 10**9 + nanoseconds
         source = int.from_bytes(frame[34:36], "big") - FIRST_PORT
-        packets.append([source, number, round((sent - began) / 1e9, 6), round((left - began) / 1e9, 6)])
+        marked = int(frame[15] & 3 == CE)
+        packets.append([source, number, round((sent - began) / 1e9, 6), round((left - began) / 1e9, 6), marked])
     return {"packets": packets, "release": platform.release()}
 
 
