@@ -4,8 +4,8 @@
 //! step by step afterwards. The BLUE part drops at random. Its probability rises at each overflow and falls
 //! when the queue runs empty.
 //!
-//! The behaviour is that of Linux. A queue that was at rest for an interval signals at its second head
-//! above the target, without delay. Not modelled: the table of inverse square roots.
+//! The behaviour is that of Linux. A queue that never signalled, or was at rest for an interval, signals at
+//! its second head above the target, without delay. Not modelled: the table of inverse square roots.
 
 use std::collections::VecDeque;
 
@@ -85,6 +85,8 @@ pub struct State {
     next: Time,
     /// Whether the last head was above the target.
     above: bool,
+    /// Whether `count` ever changed the rate of signals. Linux' inverse square root is 0 before.
+    started: bool,
     /// BLUE's probability.
     probability: f64,
     /// Its last change.
@@ -111,13 +113,14 @@ impl State {
         let mut late = now > self.next;
         let due = self.count > 0 && now >= self.next;
         if above && !self.above {
-            self.next = p.after(now, self.count);
+            self.next = if self.started { p.after(now, self.count) } else { now };
         }
         if above {
             self.count = self.count.max(1);
         }
         self.above = above;
         let mut verdict = Verdict::Accept;
+        self.started |= due;
         if due && above {
             let marked = p.ecn && mark(packet);
             verdict = if marked { Verdict::Mark(Reason::Codel) } else { Verdict::Drop(Reason::Codel) };
@@ -167,6 +170,7 @@ impl State {
         }
         self.above = false;
         if self.count > 0 && now >= self.next {
+            self.started = true;
             self.count -= 1;
             self.next = p.after(self.next, self.count);
         }
@@ -364,7 +368,7 @@ mod tests {
         }
     }
 
-    /// Signals at 10 + 100 ms, then gaps of 100 / sqrt(2), 100 / sqrt(3) ms.
+    /// The first signal of a queue is due at 10 ms, then gaps of 100 / sqrt(2), 100 / sqrt(3) ms.
     #[test]
     fn gaps_shrink_with_the_count_and_the_count_falls_step_by_step() {
         let (p, mut s, mut draws) = (params(), State::default(), Stream::new(1, "draws"));
@@ -380,7 +384,7 @@ mod tests {
                 signals.push(10 + n);
             }
         }
-        let mut due = 110.0;
+        let mut due = 10.0;
         let expected: Vec<f64> = (2..)
             .map(|count| {
                 let this = due;
@@ -405,6 +409,9 @@ mod tests {
         assert_eq!(counts[0], before);
         assert!(counts.windows(2).all(|pair| pair[1] == pair[0] || pair[1] + 1 == pair[0]), "{counts:?}");
         assert_eq!(*counts.last().unwrap(), 0);
+        // The next congestion waits for an interval.
+        let signal = (1910..).find(|now| judge(&mut s, (now - 10) * MS, now * MS) != Verdict::Accept);
+        assert_eq!(signal, Some(2010));
     }
 
     #[test]
