@@ -14,11 +14,12 @@ from statistics import fmean
 from typing import Any
 
 from evenflow import Record, Scenario
-from linux_aqm import BUCKET, PIE
+from linux_aqm import PIE
 from linux_queues import DEVICE, Asked, Packets, Sender
 
 RATE = 5e6
 RUNS = 5
+BUCKET = 3_028  # bytes, two frames: a larger one is a second queue where loads are below the rate
 SECONDS, WARMUP = 30.0, 10.0
 BULK, AF21, AF41, EF, CS6 = 8, 18, 34, 46, 48  # DSCPs
 Seen = tuple[float, float, float, float]
@@ -212,12 +213,12 @@ def cake() -> Iterator[Case]:
 def fq_pie() -> Iterator[Case]:
     """FQ-PIE: drops, marks, and two loads that are far apart."""
 
-    def case(name: str, told: str, queue: Mapping[str, Any], loads: Mapping[str, Load]) -> Case:
+    def case(name: str, told: str, queue: Mapping[str, Any], loads: Mapping[str, Load], leaves: float = RATE) -> Case:
         parameters = [*PIE[2:-1], "limit", "10240", "flows", "1024", "quantum", "1514"]
         ours = {"period": "20 ms", "limit": "10240 packets", **queue}
-        return Case(name, "fq-pie", ("fq_pie", *parameters, *told.split()), ours, loads, shapes=False)
+        return Case(name, "fq-pie", ("fq_pie", *parameters, *told.split()), ours, loads, shapes=False, leaves=leaves)
 
     yield case("drops", "noecn", {}, THREE)
     yield case("0.3 and 7 Mbit/s", "noecn", {}, {"0.3 Mbit/s": poisson(0.3e6), "7 Mbit/s": poisson(7e6)})
-    marked = {"5.3 Mbit/s, ECT": poisson(5.3e6, ecn_capable=True)}
-    yield case("ECN", "ecn", {"ecn": True}, marked)
+    marked = {"4.9 Mbit/s, ECT": poisson(4.9e6, ecn_capable=True)}
+    yield case("ECN", "ecn", {"ecn": True}, marked, leaves=0.94 * RATE)

@@ -127,6 +127,7 @@ class Cobalt:
     count: int = 0
     next_s: float = 0.0
     above: bool = False
+    started: bool = False  # Linux' inverse square root of the count is 0 before the first change
     blue: float = 0.0
     changed: float = 0.0
 
@@ -143,6 +144,7 @@ class Cobalt:
             self.blue, self.changed = max(self.blue - 1 / 4096, 0.0), now
         self.above = False
         if self.count and now >= self.next_s:
+            self.started = True
             self.count -= 1
             self.next_s = round(self.next_s + self.gap(), 9)
 
@@ -151,8 +153,9 @@ class Cobalt:
         schedule = round(now - self.next_s, 9)
         due, above = self.count > 0 and schedule >= 0, sojourn > 0.005 and sojourn > 4 * 0.001
         if above and not self.above:
-            self.next_s = round(now + self.gap(), 9)
+            self.next_s = round(now + self.gap(), 9) if self.started else now
         self.above = above
+        self.started |= due
         if above and not self.count:
             self.count = 1
         codel = due and above
