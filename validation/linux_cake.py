@@ -211,14 +211,25 @@ def cake() -> Iterator[Case]:
 
 
 def fq_pie() -> Iterator[Case]:
-    """FQ-PIE: drops, marks, and two loads that are far apart."""
+    """FQ-PIE: drops, marks, and two loads that are far apart; then the first seconds of the last."""
+    span = (60.0, 30.0)  # the probability needs seconds to settle
 
-    def case(name: str, told: str, queue: Mapping[str, Any], loads: Mapping[str, Load], leaves: float = RATE) -> Case:
+    def case(
+        name: str,
+        told: str,
+        queue: Mapping[str, Any],
+        loads: Mapping[str, Load],
+        leaves: float,
+        time: tuple[float, float],
+    ) -> Case:
         parameters = [*PIE[2:-1], "limit", "10240", "flows", "1024", "quantum", "1514"]
         ours = {"period": "20 ms", "limit": "10240 packets", **queue}
-        return Case(name, "fq-pie", ("fq_pie", *parameters, *told.split()), ours, loads, shapes=False, leaves=leaves)
+        discipline = ("fq_pie", *parameters, told)
+        return Case(name, "fq-pie", discipline, ours, loads, False, leaves, *time)
 
-    yield case("drops", "noecn", {}, THREE)
-    yield case("0.3 and 7 Mbit/s", "noecn", {}, {"0.3 Mbit/s": poisson(0.3e6), "7 Mbit/s": poisson(7e6)})
+    yield case("drops", "noecn", {}, THREE, RATE, span)
     marked = {"4.9 Mbit/s, ECT": poisson(4.9e6, ecn_capable=True)}
-    yield case("ECN", "ecn", {"ecn": True}, marked, leaves=0.94 * RATE)
+    yield case("ECN", "ecn", {"ecn": True}, marked, 0.94 * RATE, span)
+    two = {"0.3 Mbit/s": poisson(0.3e6), "7 Mbit/s": poisson(7e6)}
+    yield case("0.3 and 7 Mbit/s", "noecn", {}, two, RATE, span)
+    yield case("0.3 and 7 Mbit/s, first 5 s", "noecn", {}, two, 0.9 * RATE, (5.0, 0.0))
