@@ -255,7 +255,7 @@ def _from_file(
         problems.append(f"{file} has no [sweep]: --x, --by, --rows and --columns are for studies.")
     scenario = _with_distributions(scenario, choice, problems)
     planned = Study.from_scenario(scenario, replications, pins) if swept else None
-    if problems or planned:
+    if problems or (planned and choice.kind not in (*pictures.DISTRIBUTIONS, "box")):  # those also draw lists
         points = [point.scenario for point in planned.points] if planned else [scenario]
         numbers = [name for name in choice.metric if not is_one(name)]
         problems += [f"--{text}" for text in pictures.unknown_metrics(points, numbers)]
