@@ -22,6 +22,7 @@ sys.path[:0] = [str(ROOT / "benches"), str(ROOT / "validation")]
 import aqm  # noqa: E402
 import laws  # noqa: E402
 import linux_aqm  # noqa: E402
+import linux_cake  # noqa: E402
 import linux_queues  # noqa: E402
 import peers  # noqa: E402
 import validate  # noqa: E402
@@ -265,6 +266,38 @@ def test_the_kernel_drops_by_codels_law() -> None:
     if max(b[3] - a[3] for a, b in itertools.pairwise(packets)) > 0.02:
         pytest.skip("the machine is too busy for real time; run this test alone")
     assert drops[1] - drops[0] == pytest.approx(0.1, abs=0.01)
+
+
+FAIR = [*linux_cake.cake(), *linux_cake.fq_pie()]
+
+
+@pytest.mark.parametrize("case", FAIR, ids=lambda case: f"{case.of}, {case.name}")
+def test_cake_and_fq_pie_have_a_scenario_and_as_many_flows_in_both(case: linux_cake.Case) -> None:
+    case.scenario.check()
+    groups = case.scenario.get("groups").values()
+    assert len(case.asked.senders) == sum(group["users"] * len(group["traffic"]) for group in groups)
+    assert all(tools[:2] in (("qdisc", "add"), ("class", "add")) for tools in case.asked.tc)
+
+
+def test_senders_of_a_kernel_are_judged_by_what_left() -> None:
+    case = replace(FAIR[0], seconds=2.0, warmup=1.0)
+    # Numbers 0 to 9 leave before the window; of 10 to 29 every second one is lost, and every fourth is marked.
+    early = [[n, k, 0.5, 0.6, 0] for n in range(3) for k in range(10)]
+    late = [[n, k, 1.4, 1.5, int(k % 4 == 3)] for n in range(3) for k in range(11, 30, 2)]
+    found = case.seen([*early, *late])["1 Mbit/s"]
+    assert found["rate (bit/s)"] == 8 * 1014 * 10
+    assert found["drops per packet"] == pytest.approx(0.5)
+    assert (found["marks per packet"], found["mean delay (s)"]) == pytest.approx((0.5, 0.1))
+
+
+def test_hosts_and_fields_reach_the_kernel() -> None:
+    cases = {case.name: case for case in linux_cake.cake()}
+    told = [sender.told for sender in cases["dual-srchost, servers"].asked.senders]
+    assert [(sender.get("source", 0), sender.get("destination", 0)) for sender in told] == [
+        (0, 0), (1, 1), (2, 1), (3, 1), (4, 1)
+    ]  # fmt: skip
+    assert [sender.told.get("tos", 0) for sender in cases["diffserv3"].asked.senders] == [0, 8 << 2, 46 << 2]
+    assert cases["ECN"].asked.senders[0].told["tos"] == 2
 
 
 # What rows are evidence for, and why they differ.
