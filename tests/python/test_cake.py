@@ -5,36 +5,14 @@ from __future__ import annotations
 import itertools
 import random
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import evenflow as ef
 import pytest
 
-WORD = (1 << 64) - 1
-
-
-def draws(name: str, seed: int) -> Iterator[int]:
-    """The random numbers of a stream, 64 bits each: PCG MCG-XSL-RR 128/64."""
-
-    def mix(z: int) -> int:
-        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & WORD
-        z = (z ^ z >> 27) * 0x94D049BB133111EB & WORD
-        return z ^ z >> 31
-
-    def digest(hashed: int) -> int:
-        for byte in name.encode():
-            hashed = (hashed ^ byte) * 0x100000001B3 & WORD
-        return mix(hashed)
-
-    high = digest(0x9E3779B97F4A7C15 ^ mix(seed + 1))
-    state = (high << 64 | digest(0xCBF29CE484222325 ^ mix(seed))) | 1
-    while True:
-        state = state * 0x2360ED051FC65DA44385DF649FCCF645 & (1 << 128) - 1
-        word, turn = (state >> 64 ^ state) & WORD, state >> 122
-        yield (word >> turn | word << (64 - turn)) & WORD
-
+BYTE = 1 << 16
+"""A byte of credits."""
 
 NAMED = {f"CS{n}": 8 * n for n in range(8)} | {f"AF{c}{d}": 8 * c + 2 * d for c in range(1, 5) for d in range(1, 4)}
 NAMED |= {"EF": 46, "VA": 44, "LE": 1, "TOS1": 1, "TOS2": 2, "TOS4": 4}
@@ -109,8 +87,8 @@ SCALES = {"besteffort": [1], "diffserv3": [1, 16, 4], "diffserv4": [1, 16, 2, 4]
 class Cake:
     """Tins, DRR++ with host loads and the shaper. Drops by COBALT are taken over from the tested implementation."""
 
-    def __init__(self, tins: str, isolation: str, shaped: bool, ingress: bool, seed: int) -> None:
-        self.kind, self.isolation, self.ingress, self.random = tins, isolation, ingress, draws("scheduler", seed)
+    def __init__(self, tins: str, isolation: str, shaped: bool, ingress: bool) -> None:
+        self.kind, self.isolation, self.ingress = tins, isolation, ingress
         rate = 1_000_000 if shaped else 0  # B/s
         self.byte_ns = 1000 if shaped else 0
         self.tins = [
@@ -129,7 +107,7 @@ class Cake:
             loads.append(len(sources))
         if self.isolation in ("dual-dsthost", "triple-isolate"):
             loads.append(len(destinations))
-        return (tin.quantum * (65535 // max(loads)) + (next(self.random) >> 48)) >> 16
+        return tin.quantum * (65535 // max(loads))
 
     def arrive(self, now: int, number: int, size: int, dscp: int, key: int, source: int, destination: int) -> None:
         tin = self.tins[tin_of(self.kind, dscp)]
@@ -174,7 +152,7 @@ class Cake:
             tin.old.append(served.pop(0))
 
     def charge(self, tin: Tin, flow: Flow, size: int, now: int, dropped: bool) -> None:
-        flow.deficit -= size
+        flow.deficit -= size * BYTE
         tin.credit -= size
         self.next += size * self.byte_ns
         self.failsafe += 0 if dropped else size * self.byte_ns * 3 // 2
@@ -225,7 +203,7 @@ def test_packets_leave_as_in_a_second_implementation(
     rng = random.Random(seed)
     shaper = {"rate": "8 Mbit/s", "ingress": ingress} if shaped else {}
     ours = ef.mechanism("cake", tins=tins, isolation=isolation, seed=seed, **shaper)
-    model = Cake(tins, isolation, shaped, ingress, seed)
+    model = Cake(tins, isolation, shaped, ingress)
     now = free = sent = drops = 0
 
     def serve(until: int) -> None:

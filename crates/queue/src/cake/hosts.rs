@@ -59,50 +59,49 @@ impl Isolation {
     }
 }
 
-/// A host.
-#[derive(Clone, Copy, Debug, Default)]
-struct Host {
-    tag: u32,
-    /// Its bulk flows.
-    bulk: u16,
+/// The hosts on one side of a tin's flows, by place.
+#[derive(Clone, Debug)]
+pub(super) struct Hosts {
+    tags: Box<[u32; QUEUES]>,
+    /// Their bulk flows.
+    bulk: Box<Loads>,
 }
 
-/// The hosts on one side of a tin's flows.
-#[derive(Clone, Debug)]
-pub(super) struct Hosts(Box<[Host; QUEUES]>);
+/// Bulk flows by place.
+pub(super) type Loads = [u16; QUEUES];
 
 impl Hosts {
     pub fn new() -> Hosts {
-        Hosts(Box::new([Host::default(); QUEUES]))
+        Hosts { tags: Box::new([0; QUEUES]), bulk: Box::new([0; QUEUES]) }
     }
 
     /// The place of a host with that hash: its own, else one without load, else that of the hash.
     pub fn place(&mut self, hash: u32) -> u16 {
         let first = hash as usize % QUEUES;
-        let own = ways(first).find(|&n| self.0[n].tag == hash);
-        let free = || ways(first).find(|&n| self.0[n].bulk == 0);
+        let own = ways(first).find(|&n| self.tags[n] == hash);
+        let free = || ways(first).find(|&n| self.bulk[n] == 0);
         let place = own.or_else(free).unwrap_or(first);
-        self.0[place].tag = hash;
+        self.tags[place] = hash;
         place as u16
     }
 
     #[inline]
-    pub fn load(&self, place: u16) -> u16 {
-        self.0[usize::from(place) % QUEUES].bulk
+    pub fn loads(&self) -> &Loads {
+        &self.bulk
     }
 
     /// A flow of the host becomes a bulk flow.
     pub fn join(&mut self, place: u16) {
-        self.0[usize::from(place)].bulk += 1;
+        self.bulk[usize::from(place)] += 1;
     }
 
     /// A bulk flow of the host ends.
     pub fn leave(&mut self, place: u16) {
-        self.0[usize::from(place)].bulk -= 1;
+        self.bulk[usize::from(place)] -= 1;
     }
 
     pub fn heap_bytes(&self) -> u64 {
-        size_of_val(&*self.0) as u64
+        (size_of_val(&*self.tags) + size_of_val(&*self.bulk)) as u64
     }
 }
 
@@ -146,6 +145,6 @@ mod tests {
         assert_eq!(hosts.place(hash(9)), 6, "all are loaded: that of the hash, shared");
         hosts.leave(2);
         assert_eq!(hosts.place(hash(10)), 2);
-        assert_eq!((hosts.load(2), hosts.load(6)), (0, 1));
+        assert_eq!((hosts.loads()[2], hosts.loads()[6]), (0, 1));
     }
 }

@@ -19,7 +19,7 @@ use evenflow_base::{Duration, Packet, Rate, Reason, Stream, Time, Verdict};
 use crate::held::{Dropped, FlowTable, HashStats, Kind, PUSHED_OUT, Queued, Schedule, Sent, Served};
 use hosts::{Isolation, SIDES};
 use shaper::{Framing, Shaper, Wire};
-use tins::{DECAYING, Scheme, Tin};
+use tins::{BYTE, DECAYING, Scheme, Tin};
 
 /// Queues of a tin.
 const QUEUES: usize = 1024;
@@ -190,7 +190,7 @@ impl Cake {
     ) -> Option<Sent> {
         loop {
             let own = &mut self.tins[tin];
-            let (queue, list) = own.turn(std::mem::take(&mut decaying), &mut self.draws)?;
+            let (queue, list) = own.turn(std::mem::take(&mut decaying))?;
             let bulk = if self.params.ingress { u64::from(own.bulk) } else { 0 };
             loop {
                 let own = &mut self.tins[tin];
@@ -227,20 +227,23 @@ impl Cake {
     fn spend(&mut self, tin: usize, queue: usize, size: u16, now: Time, dropped: bool) {
         let bytes = self.charge(tin, size, now, dropped);
         let tin = &mut self.tins[tin];
-        tin.flows[queue].deficit -= bytes;
+        tin.flows[queue].deficit -= bytes * BYTE;
         tin.credit -= bytes;
     }
 
     /// The longest queue, counting a newcomer of `size` bytes to `place`: tin and queue; of equals the first.
     fn longest(&self, place: usize, size: u16) -> (usize, usize) {
         let own = (place / QUEUES, place % QUEUES);
-        let bytes = |(tin, queue): (usize, usize)| {
-            let newcomer = if (tin, queue) == own { u64::from(size) } else { 0 };
-            self.tins[tin].flows[queue].bytes + newcomer
-        };
-        let active = self.tins.iter().enumerate().flat_map(|(n, tin)| tin.active().map(move |q| (n, q)));
-        let longer = |place: &(usize, usize)| (bytes(*place), std::cmp::Reverse(*place));
-        active.chain([own]).max_by_key(longer).unwrap_or(own)
+        let mut longest = (self.tins[own.0].flows[own.1].bytes + u64::from(size), own);
+        for (n, tin) in self.tins.iter().enumerate() {
+            tin.active().for_each(|queue| {
+                let bytes = tin.flows[queue].bytes;
+                if bytes > longest.0 || bytes == longest.0 && (n, queue) < longest.1 {
+                    longest = (bytes, (n, queue));
+                }
+            });
+        }
+        longest.1
     }
 
     /// Drops a packet of a queue because of an arrival.
@@ -301,7 +304,7 @@ impl Schedule for Cake {
         }
         self.packets += 1;
         self.memory += memory(item.packet.size);
-        self.stats.new_flows += u64::from(tin.push(queue % QUEUES, item, &mut self.draws));
+        self.stats.new_flows += u64::from(tin.push(queue % QUEUES, item));
     }
 
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Sent> {
@@ -487,6 +490,10 @@ framing = "atm""#,
         Deviation {
             what: "The shaper keeps fractions of a nanosecond.",
             why: "Linux rounds down, which adds up to 1 ns per packet.",
+        },
+        Deviation {
+            what: "Credits of a queue have fractions of a byte.",
+            why: "Linux rounds at random to whole bytes. The mean is the same.",
         },
         Deviation {
             what: "Of longest queues of the same length the first one loses a packet.",

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use evenflow_base::{Duration, Heap, Rate, Stream, Time};
+use evenflow_base::{Duration, Heap, Rate, Time};
 
 use super::QUEUES;
-use super::hosts::{Hosts, Isolation, SIDES, ways};
+use super::hosts::{Hosts, Isolation, Loads, SIDES, ways};
 use super::shaper::Threshold;
 use crate::cobalt;
 use crate::flow_queues::Flow;
@@ -100,6 +100,9 @@ pub(super) struct Lane {
     pub hosts: [u16; SIDES],
 }
 
+/// A byte of a queue's credits, which have fractions.
+pub(super) const BYTE: i64 = 1 << 16;
+
 /// The rotations: [`Tin::lists`].
 pub(super) const NEW: usize = 0;
 pub(super) const OLD: usize = 1;
@@ -116,8 +119,8 @@ pub(super) struct Tin {
     pub bulk: u32,
     /// Bytes of all queues.
     pub bytes: u64,
-    /// Bytes per round of a flow whose hosts have no other.
-    quantum: u64,
+    /// Credits per round by the load of a flow's hosts.
+    shares: Box<[u32; QUEUES + 1]>,
     pub cobalt: cobalt::Params,
     pub threshold: Threshold,
     /// Bytes per round of the tin, and its credits, where there is no shaper.
@@ -139,7 +142,7 @@ impl Tin {
             sparse: 0,
             bulk: 0,
             bytes: 0,
-            quantum: if rate == 0 { 1514 } else { (rate >> 12).clamp(300, 1514) },
+            shares: shares(if rate == 0 { 1514 } else { (rate >> 12).clamp(300, 1514) as u32 }),
             cobalt: cobalt::Params::of_cake(target, interval, packet_time),
             threshold,
             share,
@@ -192,25 +195,27 @@ impl Tin {
 
     /// Credits of a queue for a round.
     #[inline]
-    fn credits(&self, queue: usize, draws: &mut Stream) -> i64 {
-        let load = load(&self.hosts, &self.flows[queue].aqm.hosts);
-        credits(self.quantum, load, draws)
+    fn credits(&self, queue: usize) -> i64 {
+        let loads = self.hosts.each_ref().map(Hosts::loads);
+        credits(&self.shares, loads, self.flows[queue].aqm.hosts)
     }
 
     /// Adds a packet. Returns whether its queue was idle.
     #[inline]
-    pub fn push(&mut self, queue: usize, item: Queued, draws: &mut Stream) -> bool {
+    pub fn push(&mut self, queue: usize, item: Queued) -> bool {
         let set = self.flows[queue].aqm.set;
         match set {
             Set::Sparse | Set::Bulk => {}
             Set::SparseWait => self.make_bulk(queue),
             Set::Idle | Set::Decaying => {
                 if set == Set::Decaying {
-                    self.lists[DECAYING].retain(|&other| usize::from(other) != queue);
+                    let decaying = &mut self.lists[DECAYING];
+                    let at = decaying.iter().position(|&other| usize::from(other) == queue);
+                    at.and_then(|at| decaying.remove(at));
                 }
                 self.lists[NEW].push_back(queue as u16);
                 self.sparse += 1;
-                self.flows[queue].deficit = self.credits(queue, draws);
+                self.flows[queue].deficit = self.credits(queue);
                 self.flows[queue].aqm.set = Set::Sparse;
             }
         }
@@ -233,13 +238,13 @@ impl Tin {
     /// The queue at turn, and its list; a decaying one first, where `decaying`. Gives credits to those before
     /// it.
     #[inline]
-    pub fn turn(&mut self, decaying: bool, draws: &mut Stream) -> Option<(usize, usize)> {
+    pub fn turn(&mut self, decaying: bool) -> Option<(usize, usize)> {
         let mut order = if decaying { [DECAYING, NEW, OLD] } else { [NEW, OLD, DECAYING] };
         loop {
             let list = order.into_iter().find(|&list| !self.lists[list].is_empty())?;
             order = [NEW, OLD, DECAYING];
             if list == OLD {
-                return Some((self.rounds(draws), OLD));
+                return Some((self.rounds(), OLD));
             }
             let queue = usize::from(*self.lists[list].front()?);
             let flow = &mut self.flows[queue];
@@ -253,7 +258,7 @@ impl Tin {
                     self.make_bulk(queue);
                 }
             }
-            self.flows[queue].deficit += self.credits(queue, draws);
+            self.flows[queue].deficit += self.credits(queue);
             self.lists[list].pop_front();
             self.lists[OLD].push_back(queue as u16);
         }
@@ -261,18 +266,18 @@ impl Tin {
 
     /// The queue at turn among the old ones, of which there is one. The quantum is small where hosts have
     /// many flows: many rounds may pass, in which only credits change.
-    #[inline]
-    fn rounds(&mut self, draws: &mut Stream) -> usize {
-        let Tin { flows, lists, hosts, quantum, .. } = self;
-        let old = lists[OLD].make_contiguous();
+    fn rounds(&mut self) -> usize {
+        let (flows, shares) = (&mut self.flows[..QUEUES], &*self.shares);
+        let loads = self.hosts.each_ref().map(Hosts::loads);
+        let old = self.lists[OLD].make_contiguous();
         loop {
             for (place, &queue) in old.iter().enumerate() {
-                let flow = &mut flows[usize::from(queue)];
+                let flow = &mut flows[usize::from(queue) % QUEUES];
                 if flow.deficit > 0 {
-                    lists[OLD].rotate_left(place);
+                    self.lists[OLD].rotate_left(place);
                     return usize::from(queue);
                 }
-                flow.deficit += credits(*quantum, load(hosts, &flow.aqm.hosts), draws);
+                flow.deficit += credits(shares, loads, flow.aqm.hosts);
             }
         }
     }
@@ -312,20 +317,25 @@ impl Tin {
     pub fn heap_bytes(&self) -> u64 {
         let packets = self.flows.iter().map(|flow| flow.packets.heap_bytes()).sum::<u64>();
         let lists = self.lists.iter().map(Heap::heap_bytes).sum::<u64>();
-        packets + lists + self.flows.heap_bytes() + self.hosts.iter().map(Hosts::heap_bytes).sum::<u64>()
+        packets
+            + lists
+            + size_of_val(&*self.shares) as u64
+            + self.flows.heap_bytes()
+            + self.hosts.iter().map(Hosts::heap_bytes).sum::<u64>()
     }
 }
 
-/// The larger number of bulk flows of two hosts, at least 1. On a side that does not share, no host has any.
+/// Credits of a flow for a round: its share by the larger number of bulk flows of its two hosts. On a side that does not
+/// share, no host has any.
 #[inline]
-fn load(hosts: &[Hosts; SIDES], places: &[u16; SIDES]) -> u16 {
-    hosts[0].load(places[0]).max(hosts[1].load(places[1])).max(1)
+fn credits(shares: &[u32; QUEUES + 1], loads: [&Loads; SIDES], places: [u16; SIDES]) -> i64 {
+    let of = |side: usize| loads[side][usize::from(places[side]) % QUEUES];
+    i64::from(shares[usize::from(of(0).max(of(1)))])
 }
 
-/// The quantum over the load of the hosts, rounded at random.
-#[inline]
-fn credits(quantum: u64, load: u16, draws: &mut Stream) -> i64 {
-    ((quantum * u64::from(u16::MAX / load) + (draws.bits() >> 48)) >> 16) as i64
+/// The quantum over each load.
+fn shares(quantum: u32) -> Box<[u32; QUEUES + 1]> {
+    Box::new(std::array::from_fn(|load| quantum * (u32::from(u16::MAX) / load.max(1) as u32)))
 }
 
 /// Target and interval of COBALT where a packet of the largest size takes `packet_time`.
@@ -380,14 +390,13 @@ mod tests {
     #[test]
     fn the_ninth_flow_of_a_set_shares_the_queue_of_its_hash() {
         let mut tin = Tin::new(Isolation::Flows, 0, 1, Duration::from_millis(100), 1514);
-        let mut draws = Stream::new(1, "draws");
         let item = Queued { packet: evenflow_base::Packet::new(0, 100, 100), at: Time(0) };
         let mut queues = Vec::new();
         for n in 0..10_u32 {
             // All begin in way 3 of set 0.
             let (queue, shared) = tin.place(3 + (n + 1) * QUEUES as u32, [0, 0]);
             assert_eq!(shared, n >= 8);
-            tin.push(queue, item, &mut draws);
+            tin.push(queue, item);
             queues.push(queue);
         }
         assert_eq!(queues, [3, 4, 5, 6, 7, 0, 1, 2, 3, 3]);
