@@ -24,8 +24,12 @@ impl Wakeup {
         ((self.whom / 2) as usize, End::BOTH[(self.whom % 2) as usize])
     }
 
-    fn order(&self) -> (Key, u32, u32) {
-        (self.key, self.number, self.whom)
+    #[inline]
+    fn is_before(&self, other: &Wakeup) -> bool {
+        if self.key != other.key {
+            return self.key < other.key;
+        }
+        (self.number, self.whom) < (other.number, other.whom)
     }
 }
 
@@ -99,7 +103,7 @@ impl Wakeups {
 
     /// Puts `wakeup` at `at` or where it belongs.
     fn put(&mut self, at: usize, wakeup: Wakeup) {
-        if at > 0 && wakeup.order() < self.heap[(at - 1) / 2].order() {
+        if at > 0 && wakeup.is_before(&self.heap[(at - 1) / 2]) {
             self.rise(at, wakeup);
         } else {
             self.sink(at, wakeup);
@@ -109,7 +113,7 @@ impl Wakeups {
     fn rise(&mut self, mut at: usize, wakeup: Wakeup) {
         while at > 0 {
             let above = (at - 1) / 2;
-            if self.heap[above].order() < wakeup.order() {
+            if self.heap[above].is_before(&wakeup) {
                 break;
             }
             self.place(at, self.heap[above]);
@@ -124,10 +128,10 @@ impl Wakeups {
             if below >= self.heap.len() {
                 break;
             }
-            if below + 1 < self.heap.len() && self.heap[below + 1].order() < self.heap[below].order() {
+            if below + 1 < self.heap.len() && self.heap[below + 1].is_before(&self.heap[below]) {
                 below += 1;
             }
-            if wakeup.order() < self.heap[below].order() {
+            if wakeup.is_before(&self.heap[below]) {
                 break;
             }
             self.place(at, self.heap[below]);

@@ -257,10 +257,28 @@ params! {
     }
 }
 
+/// Maximum and minimum of numbers that are never NaN, in one instruction each.
+trait Bounds {
+    fn at_least(self, least: f64) -> f64;
+    fn at_most(self, most: f64) -> f64;
+}
+
+impl Bounds for f64 {
+    #[inline(always)]
+    fn at_least(self, least: f64) -> f64 {
+        if self > least { self } else { least }
+    }
+
+    #[inline(always)]
+    fn at_most(self, most: f64) -> f64 {
+        if self < most { self } else { most }
+    }
+}
+
 /// The per-ACK values of a sample (`RS`).
 struct Rs<'a> {
     sample: &'a RateSample,
-    packet: Sent,
+    packet: &'a Sent,
     /// `RS.delivery_rate`; 0: none.
     rate: f64,
     limited: bool,
@@ -436,14 +454,14 @@ impl Control for Bbr {
     }
 
     fn on_rate_sample(&mut self, w: &mut Window, sample: &RateSample) {
-        let Some(packet) = sample.packet else { return };
+        let Some(packet) = &sample.packet else { return };
         self.tick(sample.now);
         self.delivered = sample.total.0;
         let rs = Rs {
             sample,
             packet,
             rate: sample.rate().unwrap_or(0.0),
-            limited: self.own_limit.covers(&packet),
+            limited: self.own_limit.covers(packet),
             newly_acked: sample.newly_acked as f64,
             in_flight: sample.in_flight as f64,
         };
@@ -471,7 +489,7 @@ impl Control for Bbr {
             (self.bandwidth_latest, self.inflight_latest) = (rs.rate, sample.delivered as f64);
             self.loss_ranges = 0;
         }
-        self.bandwidth = self.max_bandwidth().min(self.bandwidth_short);
+        self.bandwidth = self.max_bandwidth().at_most(self.bandwidth_short);
         self.set_rate(&sample.path);
         self.set_window(w, &rs);
         if let Some(echo) = &mut self.echo {
@@ -600,7 +618,7 @@ impl Bbr {
     }
 
     fn max_bandwidth(&self) -> f64 {
-        self.rates[0].max(self.rates[1])
+        self.rates[0].at_least(self.rates[1])
     }
 
     /// `MinPipeCwnd`.
@@ -643,7 +661,7 @@ impl Bbr {
             let bytes = (rate / 1024.0 + more).min(LARGEST_BURST);
             libm::floor(bytes / self.mss).max(2.0) * self.mss
         } else {
-            (rate * 0.001).min(LARGEST_BURST).max(2.0 * self.mss)
+            (rate * 0.001).at_most(LARGEST_BURST).at_least(2.0 * self.mss)
         };
     }
 
@@ -673,7 +691,7 @@ impl Bbr {
     /// `QuantizationBudget`.
     fn budget(&self, inflight: f64) -> f64 {
         let more = if self.state == State::Up { 2.0 * self.mss } else { 0.0 };
-        inflight.max(3.0 * self.quantum).max(self.least()) + more
+        inflight.at_least(3.0 * self.quantum).at_least(self.least()) + more
     }
 
     /// `Inflight`.
@@ -696,11 +714,11 @@ impl Bbr {
         let inflight = self.product(self.bandwidth, self.gains().1) + self.extra_acked();
         self.max_inflight = self.budget(inflight);
         if self.full {
-            w.cwnd = (w.cwnd + rs.newly_acked).min(self.max_inflight);
+            w.cwnd = (w.cwnd + rs.newly_acked).at_most(self.max_inflight);
         } else if w.cwnd < self.max_inflight || self.is_at_first(w) {
             w.cwnd += rs.newly_acked;
         }
-        w.cwnd = w.cwnd.max(self.least());
+        w.cwnd = w.cwnd.at_least(self.least());
         self.bound_window(w);
     }
 
@@ -719,7 +737,7 @@ impl Bbr {
             State::Down | State::Refill | State::Up => self.inflight_long,
             State::Cruise | State::ProbeRtt => self.with_headroom(),
         };
-        w.cwnd = w.cwnd.min(bound.min(self.inflight_short).max(self.least()));
+        w.cwnd = w.cwnd.at_most(bound.at_most(self.inflight_short).at_least(self.least()));
     }
 
     fn save_window(&mut self, w: &Window) {
@@ -756,8 +774,8 @@ impl Bbr {
 
     /// `UpdateLatestDeliverySignals`.
     fn update_latest(&mut self, rs: &Rs) {
-        self.bandwidth_latest = self.bandwidth_latest.max(rs.rate);
-        self.inflight_latest = self.inflight_latest.max(rs.sample.delivered as f64);
+        self.bandwidth_latest = self.bandwidth_latest.at_least(rs.rate);
+        self.inflight_latest = self.inflight_latest.at_least(rs.sample.delivered as f64);
         self.loss_round_start = rs.packet.delivered >= self.loss_round;
         if self.loss_round_start {
             self.loss_round = self.delivered;
@@ -775,7 +793,7 @@ impl Bbr {
         }
         self.count_marks(rs);
         if rs.rate > 0.0 && (rs.rate >= self.max_bandwidth() || !rs.limited) {
-            self.rates[1] = self.rates[1].max(rs.rate);
+            self.rates[1] = self.rates[1].at_least(rs.rate);
         }
         if !self.loss_round_start {
             return;
@@ -844,7 +862,7 @@ impl Bbr {
             (self.extra_delivered, self.extra_since, expected) = (0.0, now, 0.0);
         }
         self.extra_delivered += rs.newly_acked;
-        let extra = (self.extra_delivered - expected).min(w.cwnd);
+        let extra = (self.extra_delivered - expected).at_most(w.cwnd);
         if self.linux {
             if self.round_start {
                 self.extra_rounds += 1;

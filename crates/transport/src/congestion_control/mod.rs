@@ -193,8 +193,9 @@ impl CongestionControl {
     }
 
     /// See [`Control::on_packet_sent`].
+    #[inline]
     pub fn on_packet_sent(&mut self, sent: &Sent) {
-        self.kind.get_mut().on_packet_sent(&mut self.window, sent);
+        self.kind.on_packet_sent(&mut self.window, sent);
     }
 
     /// See [`Control::on_packet_lost`].
@@ -203,8 +204,9 @@ impl CongestionControl {
     }
 
     /// See [`Control::on_rate_sample`].
+    #[inline]
     pub fn on_rate_sample(&mut self, sample: &RateSample) {
-        self.kind.get_mut().on_rate_sample(&mut self.window, sample);
+        self.kind.on_rate_sample(&mut self.window, sample);
     }
 
     /// See [`Control::min_window`].
@@ -213,9 +215,9 @@ impl CongestionControl {
     }
 
     /// See [`Control::pacing_rate`] and [`Control::send_quantum`].
+    #[inline]
     pub fn pacing(&self, path: &Path, mss: f64) -> Option<(f64, f64)> {
-        let control = self.kind.get();
-        control.pacing_rate(&self.window, path).map(|rate| (rate, control.send_quantum(mss)))
+        self.kind.pacing(&self.window, path, mss)
     }
 
     /// See [`Control::observe`].

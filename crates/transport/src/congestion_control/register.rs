@@ -62,6 +62,34 @@ macro_rules! controls {
             }
 
             #[inline]
+            fn pacing(&self, w: &Window, path: &Path, mss: f64) -> Option<(f64, f64)> {
+                match self {
+                    $(Kind::$name(control) => {
+                        control.pacing_rate(w, path).map(|rate| (rate, control.send_quantum(mss)))
+                    })*
+                    Kind::External(control) => {
+                        control.pacing_rate(w, path).map(|rate| (rate, control.send_quantum(mss)))
+                    }
+                }
+            }
+
+            #[inline]
+            fn on_packet_sent(&mut self, w: &mut Window, sent: &Sent) {
+                match self {
+                    $(Kind::$name(control) => control.on_packet_sent(w, sent),)*
+                    Kind::External(control) => control.on_packet_sent(w, sent),
+                }
+            }
+
+            #[inline]
+            fn on_rate_sample(&mut self, w: &mut Window, sample: &RateSample) {
+                match self {
+                    $(Kind::$name(control) => control.on_rate_sample(w, sample),)*
+                    Kind::External(control) => control.on_rate_sample(w, sample),
+                }
+            }
+
+            #[inline]
             fn on_application_limited(&mut self, now: Time) {
                 match self {
                     $(Kind::$name(control) => control.on_application_limited(now),)*

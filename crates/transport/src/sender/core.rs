@@ -530,7 +530,7 @@ impl Core {
                 ip = self.say(seq, payload, again, ip, flight, x);
             }
             if self.departures.is_some() {
-                self.depart(seq, payload, again, flight as u64, x);
+                self.depart(seq, payload, again, flight as i64 as u64, x);
             }
         }
         if self.marks.send_cwr && self.marks.mode == Ecn::Classic && !again {

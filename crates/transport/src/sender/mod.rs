@@ -302,7 +302,7 @@ impl Sender {
                 recovery!(&mut self.recovery, recovery => {
                     recovery.on_ack(&mut self.core, ack, &carried.report, x);
                 });
-                if self.core.departures.is_some() {
+                if self.core.needs.rate_samples && self.core.limited.by == Limit::Application {
                     self.note_application_limit(profile);
                 }
             }
@@ -445,7 +445,7 @@ impl Sender {
     fn transmit(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let x = &mut Context { now, profile, out };
         recovery!(&mut self.recovery, recovery => recovery.transmit(&mut self.core, x));
-        if self.core.departures.is_some() {
+        if self.core.needs.rate_samples && self.core.limited.by == Limit::Application {
             self.note_application_limit(profile);
         }
     }

@@ -9,8 +9,7 @@ use evenflow_base::{Duration, Heap, Report, Time};
 use crate::Profile;
 use crate::congestion_control::{Needs, Path, RateSample, Sent};
 use crate::profile::PacingRule;
-
-use crate::sender::Limit;
+use crate::sender::Life;
 
 use super::{Context, Core};
 
@@ -56,6 +55,8 @@ struct Records {
     application_limited: u64,
     /// The last delivery rate, bytes/s.
     rate: Option<f64>,
+    /// Blocks of the last SACK option, whose records are taken out.
+    reported: Vec<(u64, u64)>,
 }
 
 impl Departures {
@@ -74,13 +75,23 @@ impl Departures {
     }
 
     pub(in crate::sender) fn heap_bytes(&self) -> u64 {
-        let records = self.records.as_ref().map_or(0, |records| records.sent.heap_bytes());
+        let records = self
+            .records
+            .as_ref()
+            .map_or(0, |records| records.sent.heap_bytes() + records.reported.heap_bytes());
         size_of::<Departures>() as u64 + records
     }
 
-    /// Whether a segment of `len` bytes has to wait. A burst takes no time and ends with its quantum.
+    /// Whether a segment of `len` bytes may leave. A burst takes no time and ends with its quantum.
+    #[inline]
+    fn lets_go(&self, len: f64, now: Time) -> bool {
+        now >= self.next || (now == self.burst.0 && self.burst.1 >= len)
+    }
+
+    /// Whether a segment of `len` bytes has to wait.
+    #[inline]
     fn hold(&mut self, len: f64, now: Time) -> bool {
-        let leaves = now >= self.next || (now == self.burst.0 && self.burst.1 >= len);
+        let leaves = self.lets_go(len, now);
         self.release = if leaves { Time::NEVER } else { self.next };
         !leaves
     }
@@ -91,9 +102,7 @@ impl Departures {
             self.burst = (now, quantum);
         }
         self.burst.1 -= len;
-        // A rate of nothing waits for some decades, which no run sees.
-        let time = Duration(libm::ceil((len / rate * 1e9).min(1e18)) as u64);
-        self.next = self.next.max(now) + time;
+        self.next = self.next.max(now) + time_at(len, rate).1;
     }
 
     /// The same as in Linux (`tcp_update_skb_after_send`). A burst that leaves late shortens the gap after it by up to half.
@@ -110,11 +119,21 @@ impl Departures {
             self.unpaced -= 1;
             return;
         }
-        let time = (std::mem::take(&mut self.without_gap) / rate * 1e9).min(1e18);
-        let less = self.late.min(Duration(time as u64 / 2));
+        let (begun, time) = time_at(std::mem::take(&mut self.without_gap), rate);
+        let less = self.late.min(Duration(begun.0 / 2));
         self.late = Duration(self.late.0 - less.0);
-        self.next = Time((self.next + Duration(libm::ceil(time) as u64)).0 - less.0);
+        self.next = Time((self.next + time).0 - less.0);
     }
+}
+
+/// The time that `len` bytes take at `rate`, rounded down and up.
+#[inline]
+fn time_at(len: f64, rate: f64) -> (Duration, Duration) {
+    let time = len / rate * 1e9;
+    // A rate of nothing waits for some decades, which no run sees.
+    let time = if time < 1e18 { time } else { 1e18 };
+    let whole = time as i64; // from and to a signed number it is one instruction
+    (Duration(whole as u64), Duration(whole as u64 + u64::from((whole as f64) < time)))
 }
 
 impl Records {
@@ -124,6 +143,7 @@ impl Records {
             return self.sent.push_back(sent);
         }
         let end = sent.seq + sent.len;
+        self.reported.retain(|block| block.1 <= sent.seq || end <= block.0);
         let at = self.sent.partition_point(|other| other.seq + other.len <= sent.seq);
         let mut tail = None;
         let mut from = at;
@@ -144,24 +164,42 @@ impl Records {
         }
     }
 
-    /// Takes out the records of what lies in `range`.
-    fn take(&mut self, range: Range<u64>, mut each: impl FnMut(Sent)) {
-        let from =
-            if range.start == 0 { 0 } else { self.sent.partition_point(|sent| sent.seq < range.start) };
-        if from == 0 {
-            while let Some(&sent) = self.sent.front().filter(|sent| sent.seq + sent.len <= range.end) {
-                self.sent.pop_front();
-                each(sent);
+    /// Takes out the records of what lies before `una`.
+    fn take_front(&mut self, una: u64, mut each: impl FnMut(&Sent)) {
+        while let Some(sent) = self.sent.front_mut().filter(|sent| sent.seq < una) {
+            match cut(sent, una) {
+                None => each(sent),
+                // An ACK within a segment delivers its first part.
+                Some(rest) => return each(&std::mem::replace(sent, rest)),
             }
-        } else {
-            let until = self.sent.partition_point(|sent| sent.seq + sent.len <= range.end).max(from);
-            self.sent.drain(from..until).for_each(&mut each);
+            self.sent.pop_front();
         }
-        // An ACK within a segment delivers its first part.
+    }
+
+    /// Takes out the records of what `block` of a SACK option newly reports.
+    #[inline]
+    fn take_block(&mut self, (from, to): (u64, u64), each: impl FnMut(&Sent)) {
+        let known = self.reported.iter().find(|known| known.0 <= from && from <= known.1);
+        let from = known.map_or(from, |known| known.1);
+        if from < to {
+            self.take(from..to, each);
+        }
+    }
+
+    /// Takes out the records of what lies in `range`.
+    #[inline(never)]
+    fn take(&mut self, range: Range<u64>, mut each: impl FnMut(&Sent)) {
+        let from = self.sent.partition_point(|sent| sent.seq < range.start);
+        let mut until = from;
+        while let Some(sent) = self.sent.get(until).filter(|sent| sent.seq + sent.len <= range.end) {
+            each(sent);
+            until += 1;
+        }
+        drop(self.sent.drain(from..until));
         if let Some(first) = self.sent.get_mut(from).filter(|sent| sent.seq < range.end)
             && let Some(rest) = cut(first, range.end)
         {
-            each(std::mem::replace(first, rest));
+            each(&std::mem::replace(first, rest));
         }
     }
 }
@@ -187,6 +225,19 @@ impl Core {
             self.held_by_window(now);
         }
         held
+    }
+
+    /// Whether a segment waits for its release already, and still has to: nothing can leave.
+    #[inline(always)]
+    pub(in crate::sender) fn waits_for_release(&mut self, now: Time, profile: &Profile) -> bool {
+        let Some(departures) = &self.departures else { return false };
+        let waits = self.life == Life::Open
+            && departures.release == departures.next
+            && !departures.lets_go(profile.segment(), now);
+        if waits {
+            self.held_by_window(now);
+        }
+        waits
     }
 
     /// Rate and burst of a control that does not pace itself (Linux's `tcp_update_pacing_rate`).
@@ -296,18 +347,24 @@ impl Core {
         let records = self.departures.as_mut().and_then(|departures| departures.records.as_mut());
         let Some(records) = records else { return };
         let (mut newly_acked, mut newest, mut once) = (0, None::<Sent>, None);
-        let mut deliver = |sent: Sent| {
+        let mut deliver = |sent: &Sent| {
             newly_acked += sent.len;
-            if newest.is_none_or(|last| (sent.at, sent.seq) >= (last.at, last.seq)) {
-                newest = Some(sent);
+            if newest.as_ref().is_none_or(|last| (sent.at, sent.seq) >= (last.at, last.seq)) {
+                newest = Some(*sent);
             }
             if !sent.again {
                 once = once.max(Some(sent.at));
             }
         };
-        records.take(0..una, &mut deliver);
-        for &(from, to) in report.blocks().iter().filter(|(_, to)| *to > una) {
-            records.take(from..to, &mut deliver);
+        records.take_front(una, &mut deliver);
+        let blocks = report.blocks();
+        if !blocks.is_empty() {
+            blocks
+                .iter()
+                .filter(|(_, to)| *to > una)
+                .for_each(|block| records.take_block(*block, &mut deliver));
+            records.reported.clear();
+            records.reported.extend_from_slice(blocks);
         }
         records.marked += u64::from(marks);
         records.delivered += newly_acked;
@@ -345,14 +402,13 @@ impl Core {
         self.control.on_rate_sample(&sample);
     }
 
-    /// After sending: whether only the application limits the flow, with all lost segments retransmitted
-    /// (section 4.1.2.4).
+    /// After sending, where the application limits the flow: no other limit applies, and all lost segments are
+    /// retransmitted (section 4.1.2.4).
     #[cold]
     #[inline(never)]
     pub(in crate::sender) fn note_application_limit(&mut self, in_flight: u64) {
         let waits = self.release() != Time::NEVER;
-        let limited =
-            !waits && self.limited.by == Limit::Application && (in_flight as f64) < self.window().cwnd;
+        let limited = !waits && (in_flight as f64) < self.window().cwnd;
         let records = self.departures.as_mut().and_then(|departures| departures.records.as_mut());
         if let Some(records) = records.filter(|_| limited) {
             records.application_limited = (records.delivered + in_flight).max(1);
@@ -380,4 +436,38 @@ mod tests {
         departures.pace_as_linux(1000.0, (1e6, 2000.0), us(16_700));
         assert_eq!(departures.next, us(17_700));
     }
+
+    /// The same block again takes nothing, a longer one its new part. A segment that is sent again is taken again.
+    #[test]
+    fn a_known_block_is_not_searched_again() {
+        let sent = |seq| Sent { seq, len: 10, ..SENT };
+        let mut records = Records::default();
+        (0..6).for_each(|i| records.write(sent(10 * i)));
+        let take = |records: &mut Records, block: (u64, u64)| {
+            let mut taken = Vec::new();
+            records.take_block(block, |sent| taken.push(sent.seq));
+            records.reported = vec![block];
+            taken
+        };
+        assert_eq!(take(&mut records, (10, 30)), [10, 20]);
+        assert_eq!(take(&mut records, (10, 50)), [30, 40]);
+        assert_eq!(take(&mut records, (10, 50)), []);
+        records.write(sent(20));
+        assert_eq!(take(&mut records, (10, 50)), [20]);
+        assert_eq!(records.sent.iter().map(|sent| sent.seq).collect::<Vec<_>>(), [0, 50]);
+    }
+
+    const SENT: Sent = Sent {
+        seq: 0,
+        len: 0,
+        at: Time::ZERO,
+        delivered: 0,
+        delivered_at: Time::ZERO,
+        first_sent: Time::ZERO,
+        application_limited: false,
+        in_flight: 0,
+        lost: 0,
+        marked: 0,
+        again: false,
+    };
 }

@@ -473,8 +473,15 @@ impl Board {
     }
 
     /// Index of the segment that holds the byte `seq`, or of the first beyond it.
-    #[inline]
+    #[inline(never)]
     fn find(&self, seq: u64) -> usize {
+        let Some(first) = self.segments.front() else { return 0 };
+        // A guess by the length of the first segment spares most searches.
+        let guess = (seq.saturating_sub(first.seq) / u64::from(first.len).max(1)) as usize;
+        let ends = |i: usize| self.segments.get(i).is_some_and(|segment| segment.end() <= seq);
+        if guess <= self.segments.len() && !ends(guess) && (guess == 0 || ends(guess - 1)) {
+            return guess;
+        }
         self.segments.partition_point(|segment| segment.end() <= seq)
     }
 

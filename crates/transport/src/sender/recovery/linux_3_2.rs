@@ -107,7 +107,7 @@ impl LossRecovery for Linux3_2 {
         if outstanding && (!plain || was != Recovery::Open || c.state != Recovery::Open) {
             self.alert(c, &news, x);
         }
-        if c.departures.is_some() {
+        if c.needs.rate_samples {
             self.scoreboard.report_to_control(c, ack.seq, report, marks, x.now);
         }
         if self.scoreboard.board.is_empty() && c.next_payload(x.profile) > 0 {
@@ -173,7 +173,7 @@ impl LossRecovery for Linux3_2 {
         }
         c.recover = high;
         c.back_off(x);
-        if c.departures.is_some() {
+        if c.needs.rate_samples {
             self.scoreboard.report_losses(c);
         }
         if x.profile.f_rto {

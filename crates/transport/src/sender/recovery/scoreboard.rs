@@ -276,9 +276,13 @@ impl Scoreboard {
     #[inline(always)]
     pub(super) fn transmit<const CALM: bool>(&mut self, c: &mut Core, linux: bool, x: &mut Context) {
         let from = x.out.len();
-        self.fill_pipe::<CALM>(c, linux, x);
+        if !c.waits_for_release(x.now, x.profile) {
+            self.fill_pipe::<CALM>(c, linux, x);
+        }
         if x.profile.segmentation_offload {
-            c.mark_bursts(&mut x.out[from..], x.profile);
+            if x.out.len() > from {
+                c.mark_bursts(&mut x.out[from..], x.profile);
+            }
             self.note_usage(c, x.out.len() > from, x.profile);
         }
         if x.profile.window_decay && x.out.len() > from {
@@ -351,10 +355,10 @@ impl Scoreboard {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn send_new(&mut self, c: &mut Core, payload: u64, x: &mut Context) {
         let (seq, board) = (c.next, &self.board);
-        c.send_next(payload, |_| (board.pipe() + payload) as f64, x);
+        c.send_next(payload, |_| (board.pipe() + payload) as i64 as f64, x);
         self.board.push(seq, payload as u16, x.now);
         self.proportional.out += payload;
     }

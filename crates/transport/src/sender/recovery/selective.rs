@@ -139,7 +139,7 @@ impl LossRecovery for Selective {
         self.probe = None;
         self.early = Time::NEVER;
         c.back_off(x);
-        if c.departures.is_some() {
+        if c.needs.rate_samples {
             self.scoreboard.report_losses(c);
         }
         self.transmit(c, x);
@@ -156,7 +156,7 @@ impl LossRecovery for Selective {
             return self.probe(c, x);
         }
         if self.find_losses(c, x) > 0 {
-            if c.departures.is_some() {
+            if c.needs.rate_samples {
                 self.scoreboard.report_losses(c);
             }
             if !matches!(c.state, Recovery::Recovery | Recovery::Loss) {
@@ -247,7 +247,7 @@ impl Selective {
         if x.profile.count_delivered {
             (growth.bytes, growth.segments) = (delivered.bytes, u64::from(delivered.segments));
         }
-        if c.departures.is_some() {
+        if c.needs.rate_samples {
             self.scoreboard.report_to_control(c, ack.seq, report, marks, x.now);
         }
         if advanced && c.needs.every_ack {
@@ -285,7 +285,7 @@ impl Selective {
             self.try_undo(c, ack, &delivered, false, x.profile);
         }
         let lost = self.find_losses(c, x);
-        if c.departures.is_some() {
+        if c.needs.rate_samples {
             self.scoreboard.report_to_control(c, c.una, report, 0, x.now);
         }
         let (bytes, segments) = (delivered.bytes, u64::from(delivered.segments));
