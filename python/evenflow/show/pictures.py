@@ -10,13 +10,14 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import stats
 from ..errors import UsageError, nearest
 from ..run import histograms, notes
 from ..run.histograms import Histogram
-from ..run.mechanism import ALIASES
+from ..run.mechanism import ALIASES, schema
 from ..run.preview import metric_names
 from ..run.recording import interval
 from ..run.table import _keyword, _lists
@@ -569,8 +570,15 @@ def check_labels(labels: Sequence[str], x: str | None, by: Sequence[str]) -> Non
 
 
 def unknown_metrics(scenarios: Iterable[Scenario], metrics: Sequence[str]) -> list[str]:
-    """A message for each metric that no scenario has. Drops, marks and classes pass: they appear during a run."""
-    asked = [name for name in metrics if not re.search(r"drops|marks|class", name)]
+    """A message for each metric that no scenario can have. Names that end as a documented metric may appear late."""
+    ends = {str(metric["name"]).rpartition(".")[2] for metric in schema()["metrics"]}
+    asked = [
+        name
+        for name in metrics
+        if name.casefold() not in ALIASES
+        and not re.search(r"drops|marks", name)
+        and not any(fnmatchcase(end, name.rpartition(".")[2]) for end in ends)
+    ]
     known: dict[str, None] = {}
     problems: list[str] = []
     for scenario in scenarios if asked else ():
