@@ -56,7 +56,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Case:
-    """One comparison: the kernel's discipline as `tc` is told, and our queue.
+    """One comparison: the kernel's discipline as arguments of `tc`, and our queue.
 
     `shapes`: the discipline has the rate, not an HTB above it. `leaves` (bit/s) is the least that leaves.
     """
@@ -83,7 +83,7 @@ class Case:
 
     @cached_property
     def asked(self) -> Asked:
-        """What the kernel is told."""
+        """The kernel's run."""
         rate = f"{RATE:.0f}bit"
         if self.shapes:
             tc: list[Sequence[str]] = [("qdisc", "add", *DEVICE, "root", *self.discipline)]

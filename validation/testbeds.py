@@ -61,7 +61,7 @@ class Flows:
         return {"stack": "linux", **CONTROLS[self.control], **({"ecn": self.ecn} if self.ecn else {})}
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         """For the point's label."""
         return f"{self.control}{' without ECN' if self.ecn == 'off' else ''} ({self.rtt} ms)"
 
@@ -118,12 +118,12 @@ def cells() -> Iterator[Cell]:
         data = tomllib.load(file)
     for queue, rate, one, rtt, two, other, first, second in data["pairs"]:
         both = Flows(one, first, rtt), Flows(two, second, other)
-        point = {"rate": f"{rate} Mbit/s", "flows": f"{both[0].told}, {both[1].told}"}
+        point = {"rate": f"{rate} Mbit/s", "flows": f"{both[0].label}, {both[1].label}"}
         settings = {"limit": f"{20 * rate} packets"} if queue == "pfifo" else QUEUES[queue]
         yield Cell(f"testbed-{queue.replace('_', '-')}", point, settings, rate, both)
     for queue, control, ecn, first, second in data["classic"]:
         both = Flows("prague", first, 20), Flows(control, second, 20, ecn)
-        point = {"queue": queue, "flows": f"{both[0].told}, {both[1].told}"}
+        point = {"queue": queue, "flows": f"{both[0].label}, {both[1].label}"}
         yield Cell("testbed-classic", point, QUEUES[queue], 50, both)
     for products, number, first, second in data["bbr"]:
         both = Flows("bbr1", first, 40, number=number), Flows("cubic", second, 40, "off")

@@ -7,7 +7,7 @@ The job: `tc`, lists of arguments for tc, which builds a queue on the device `sh
 rate, gaps, priority}`: bytes of a frame; bits a second with "poisson" or "cbr" gaps, or "greedy", which has no rate and
 always something to send, perhaps from `begin` to `end` (s) alone; the socket's priority, which may be a class of HTB's
 as a number; optionally `tos` (DSCP and ECN field) and the numbers of its `source` and `destination` host;
-`changes`, a list of `[when, lists of arguments]`, what tc is told on the way; `seconds`; `seed`. The answer: `packets`,
+`changes`, a list of `[when, lists of arguments]` for tc during the run; `seconds`; `seed`. The answer: `packets`,
 a list of `[sender, number, sent, left, marked]` (s; 1: CE), in the order of departure, and `release`, the kernel's; or
 `cannot`, why this machine cannot. Two virtual devices, back to back, are all there is in the namespace.
 Given a folder of modules it loads those that it needs and halts the machine at its end: it is a user-mode kernel's

@@ -1,10 +1,11 @@
-//! Fair queue (Linux sch_fq, 6.6, by its behaviour): a FIFO per flow, served by deficit round robin, new flows first.
+//! Fair queue (Linux sch_fq, 6.6, by its behaviour): a FIFO per flow, served by deficit round robin, new flows
+//! first.
 //!
-//! Packets above the limit of their queue are dropped. `ce_threshold` marks packets that waited longer. `max_rate` paces each
-//! queue: a queue that is ahead of its rate is throttled until its time.
+//! Packets above the limit of their queue are dropped. `ce_threshold` marks packets that waited longer.
+//! `max_rate` paces each queue: a queue that is ahead of its rate is throttled until its time.
 //!
-//! The queue is that of a router: no packet has a socket, and orphans are hashed. Not modelled: departure times and pacing
-//! rates of sockets, the horizon, priority bands.
+//! The queue is that of a router: no packet has a socket, and orphans are hashed. Not modelled: departure
+//! times and pacing rates of sockets, the horizon, priority bands.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -325,8 +325,8 @@ impl Tin {
     }
 }
 
-/// Credits of a flow for a round: its share by the larger number of bulk flows of its two hosts. On a side that does not
-/// share, no host has any.
+/// Credits of a flow for a round: its share by the larger number of bulk flows of its two hosts. On a side that
+/// does not share, no host has any.
 #[inline]
 fn credits(shares: &[u32; QUEUES + 1], loads: [&Loads; SIDES], places: [u16; SIDES]) -> i64 {
     let of = |side: usize| loads[side][usize::from(places[side]) % QUEUES];

@@ -105,7 +105,8 @@ impl Departures {
         self.next = self.next.max(now) + time_at(len, rate).1;
     }
 
-    /// The same as in Linux (`tcp_update_skb_after_send`). A burst that leaves late shortens the gap after it by up to half.
+    /// The same as in Linux (`tcp_update_skb_after_send`). A burst that leaves late shortens the gap after it by
+    /// up to half.
     fn pace_as_linux(&mut self, len: f64, (rate, quantum): (f64, f64), now: Time) {
         if now != self.burst.0 || self.burst.1 < len {
             self.burst = (now, quantum);
