@@ -571,14 +571,14 @@ def check_labels(labels: Sequence[str], x: str | None, by: Sequence[str]) -> Non
 
 def unknown_metrics(scenarios: Iterable[Scenario], metrics: Sequence[str]) -> list[str]:
     """A message for each metric that no scenario can have. Names that end as a documented metric may appear late."""
+    scenarios = list(scenarios)
     ends = {str(metric["name"]).rpartition(".")[2] for metric in schema()["metrics"]}
-    asked = [
-        name
-        for name in metrics
-        if name.casefold() not in ALIASES
-        and not re.search(r"drops|marks", name)
-        and not any(fnmatchcase(end, name.rpartition(".")[2]) for end in ends)
-    ]
+
+    def may_appear(name: str) -> bool:
+        documented = any(fnmatchcase(end, name.rpartition(".")[2]) for end in ends)
+        return (documented or re.search(r"drops|marks", name) is not None) and _has_component(scenarios, name)
+
+    asked = [name for name in metrics if name.casefold() not in ALIASES and not may_appear(name)]
     known: dict[str, None] = {}
     problems: list[str] = []
     for scenario in scenarios if asked else ():
@@ -589,6 +589,15 @@ def unknown_metrics(scenarios: Iterable[Scenario], metrics: Sequence[str]) -> li
         if not problems or not found:
             return []
     return problems
+
+
+def _has_component(scenarios: Sequence[Scenario], metric: str) -> bool:
+    """Whether a scenario has the group, link or stage that the metric names; true if it names none."""
+    kind, _, rest = metric.partition(".")
+    if kind not in ("groups", "links", "stages") or "*" in rest.partition(".")[0]:
+        return True
+    names = {name for scenario in scenarios for name in scenario.tree.get(kind, {})}
+    return any(metric.startswith(paths_.render((kind, name)) + ".") for name in names)
 
 
 def chief(table: Table) -> list[str]:
