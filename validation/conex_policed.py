@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,11 @@ NAME = "conex-policed"
 OF = ("congestion-policer", "cubic", "tcp", "ns2-linux")
 NS2_SEEDS, OUR_SEEDS = 5, 10
 DURATION_S = 40.0
-RATES = (5.0, 15.0)
-RED_RATE = 15.0
-HIGH_RATE = 30.0
+RATES = (5.0, 10.0, 15.0, 20.0, 30.0)
+RED_RATES = (15.0, 30.0)
 CHARGES = ("arrival", "pass")
+EQUAL, UNEQUAL = "1 ms", "0.5 to 1.5 ms"
+"""Propagation of the users' access links. Equal delays put all flows in lockstep."""
 VARIANTS = {net.DT: "droptail", net.RED: "red"}
 """Variants without marks, as ns2/policed.tcl names them."""
 SENDER: Mapping[str, Any] = net.tcp(net.Options(), net.DT)
@@ -40,29 +42,30 @@ class Point:
     harshness: str
     charge: str
     r: float
+    access: str = EQUAL
 
     @property
     def label(self) -> dict[str, str | int]:
         """For the table."""
-        return {"variant": self.variant, "harshness": self.harshness, "charge": self.charge, "r": f"{self.r:g}"}
+        of = {"variant": self.variant, "harshness": self.harshness, "charge": self.charge}
+        return {**of, "access": self.access, "r": f"{self.r:g}"}
 
     @property
     def scenario(self) -> Scenario:
         """The scenario of the paper's reproduction."""
         o = net.Options(charge=self.charge)
-        return net.bulk(
+        found = net.bulk(
             o, variant=self.variant, policing=net.ON, r=self.r, harshness=self.harshness, duration_s=DURATION_S
         )
+        return found if self.access == EQUAL else found.set("links.access.delay", {"uniform": ["0.5 ms", "1.5 ms"]})
 
 
 def points() -> Iterator[Point]:
     """Every comparison."""
-    for harshness in net.HARSHNESSES:
-        for charge in CHARGES:
-            yield from (Point(net.DT, harshness, charge, r) for r in RATES)
-    yield Point(net.DT, net.SOFT, "arrival", HIGH_RATE)
+    for access, harshness, charge in product((EQUAL, UNEQUAL), net.HARSHNESSES, CHARGES):
+        yield from (Point(net.DT, harshness, charge, r, access) for r in RATES)
     for charge in CHARGES:
-        yield Point(net.RED, net.MILD, charge, RED_RATE)
+        yield from (Point(net.RED, net.MILD, charge, r) for r in RED_RATES)
 
 
 def arguments(scenario: Scenario, seed: int) -> list[str]:
@@ -82,10 +85,15 @@ def arguments(scenario: Scenario, seed: int) -> list[str]:
         policers.append(dict(tree["stages"][net.POLICERS[name]]))
     if len(starts) != 1 or any(policer != policers[0] for policer in policers):
         raise NotComparableError("groups: expected one range of starts and one kind of policer")
+    least, most = map(
+        quantity, access["delay"]["uniform"] if isinstance(access["delay"], dict) else 2 * [access["delay"]]
+    )
+    delay = (least + most) / 2
     options: dict[str, Any] = {
         "groups": ",".join(groups),
-        "rtt": repr(round(2 * (quantity(access["delay"]) + quantity(link["delay"])), 9)),
-        "access_delay": repr(quantity(access["delay"])),
+        "rtt": repr(round(2 * (delay + quantity(link["delay"])), 9)),
+        "access_delay": repr(delay),
+        **({"access_jitter": repr(round(most - least, 9))} if most > least else {}),
         "start_max": repr(starts.pop()),
         "duration": f"{quantity(tree['duration']):g}",
         "seed": seed,
