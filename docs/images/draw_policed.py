@@ -2,7 +2,7 @@
 
     .venv/bin/python docs/images/draw_policed.py
 
-U over the filling rate: ns-2 as points with intervals, Evenflow as lines with bands.
+U over the filling rate with unequal access delays: ns-2 as points with intervals, Evenflow as lines with bands.
 """
 
 from pathlib import Path
@@ -11,7 +11,7 @@ import evenflow as ef
 from evenflow.run import evidence
 
 HERE = Path(__file__).resolve().parent
-CHECK, METRIC, VARIANT = "conex-policed", "U", "DTConEx"
+CHECK, METRIC, VARIANT, ACCESS = "conex-policed", "U", "DTConEx", "0.5 to 1.5 ms"
 TITLES = {"arrival": "charge on arrival", "pass": "charge what passes"}
 COLOURS = {"soft": "C0", "mild": "C1", "strict": "C2"}
 APART_PACKETS = {"soft": -0.4, "mild": 0.0, "strict": 0.4}
@@ -24,7 +24,7 @@ def main() -> None:
     figure, axes = ef.plots.figure(1, 2, size=(8.0, 3.4), sharex=True, sharey=True)
     for ax, (charge, title) in zip(axes, TITLES.items(), strict=True):
         for harshness, colour in COLOURS.items():
-            where = {"variant": VARIANT, "harshness": harshness, "charge": charge}
+            where = {"variant": VARIANT, "harshness": harshness, "charge": charge, "access": ACCESS}
             rows = [
                 row
                 for row in document["rows"]
