@@ -291,25 +291,29 @@ fn default_words(fallback: Fallback) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use super::*;
-    use crate::Errors;
     use crate::decode::table::{value, written};
+    use crate::errors::At;
 
     #[test]
     fn every_default_is_valid() {
         for m in mechanisms() {
             for p in m.params {
                 let Fallback::Text(text) = p.default else { continue };
-                let mut errors = Errors::default();
-                let decoded = value(&written(text, p.ty), p.ty, &p.range, "", &mut errors);
+                let found = RefCell::default();
+                let decoded = value(&written(text, p.ty), p.ty, &p.range, &At::root(&found));
+                let errors = found.into_inner();
                 assert!(decoded.is_some() && errors.is_empty(), "{} {}: {errors}", m.kind, p.name);
             }
         }
         for s in SECTIONS {
             for k in s.keys {
                 let (Shape::Value(ty), Fallback::Text(text)) = (&k.shape, k.default) else { continue };
-                let mut errors = Errors::default();
-                value(&written(text, *ty), *ty, &k.range, "", &mut errors);
+                let found = RefCell::default();
+                value(&written(text, *ty), *ty, &k.range, &At::root(&found));
+                let errors = found.into_inner();
                 assert!(errors.is_empty(), "{} {}: {errors}", s.name, k.name);
             }
         }

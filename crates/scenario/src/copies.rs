@@ -43,16 +43,16 @@ impl Scenario {
             return 1;
         }
         let crossing = self.groups.iter().filter(|g| g.crosses(component));
-        crossing.map(|g| copies_of(per, g.users, g.flows_per_user())).sum()
+        crossing.map(|g| copies_of(per, g.users, g.flows_per_user().into())).sum()
     }
 }
 
 /// Copies for one group of `users` with `flows` each.
-pub(crate) fn copies_of(per: Per, users: u32, flows: u32) -> u64 {
+pub(crate) fn copies_of(per: Per, users: u32, flows: u64) -> u64 {
     match per {
         Per::Shared => 1,
         Per::User => users.into(),
-        Per::Flow => u64::from(users) * u64::from(flows),
+        Per::Flow => u64::from(users) * flows,
         Per::Group => 1,
         Per::Users(n) => u64::from(users.div_ceil(n)),
     }

@@ -1,8 +1,9 @@
 //! All errors of a scenario at once, and the nearest valid name for a mistyped one.
 
+use std::cell::RefCell;
 use std::fmt;
 
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 /// Everything that is wrong with a scenario: pairs of a path in the file and a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,20 +15,8 @@ impl Errors {
         Errors(vec![(path.into(), message.into())])
     }
 
-    /// Adds an error.
-    pub fn push(&mut self, path: impl Into<String>, message: impl Into<String>) {
+    fn push(&mut self, path: impl Into<String>, message: impl Into<String>) {
         self.0.push((path.into(), message.into()));
-    }
-
-    /// Adds an error; the value that has it is absent.
-    pub(crate) fn none<T>(&mut self, path: impl Into<String>, message: impl Into<String>) -> Option<T> {
-        self.push(path, message);
-        None
-    }
-
-    /// Number of errors so far, to detect new ones.
-    pub fn len(&self) -> usize {
-        self.0.len()
     }
 
     /// Whether nothing is wrong.
@@ -60,6 +49,103 @@ impl fmt::Display for Errors {
 }
 
 impl std::error::Error for Errors {}
+
+/// A place in the file that is read: its path, and all errors found so far.
+#[derive(Clone)]
+pub(crate) struct At<'a> {
+    path: String,
+    found: &'a RefCell<Errors>,
+}
+
+impl<'a> At<'a> {
+    /// The file as a whole.
+    pub fn root(found: &'a RefCell<Errors>) -> At<'a> {
+        At { path: String::new(), found }
+    }
+
+    /// The same place, with its errors in `found`.
+    pub fn reporting<'b>(&self, found: &'b RefCell<Errors>) -> At<'b> {
+        At { path: self.path.clone(), found }
+    }
+
+    /// The place of another path.
+    pub fn elsewhere(&self, path: &str) -> At<'a> {
+        At { path: path.to_owned(), found: self.found }
+    }
+
+    /// Whether there is an error of this very place.
+    pub fn has_error(&self) -> bool {
+        self.found.borrow().iter().any(|(path, _)| path == self.path)
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// A key of the table here.
+    pub fn key(&self, key: &str) -> At<'a> {
+        At { path: join(&self.path, key), found: self.found }
+    }
+
+    /// An item of the list here.
+    pub fn item(&self, index: usize) -> At<'a> {
+        At { path: format!("{}[{index}]", self.path), found: self.found }
+    }
+
+    /// Adds an error.
+    pub fn error(&self, message: impl Into<String>) {
+        self.found.borrow_mut().push(self.path.as_str(), message);
+    }
+
+    /// Adds an error; the value that has it is absent.
+    pub fn none<T>(&self, message: impl Into<String>) -> Option<T> {
+        self.error(message);
+        None
+    }
+
+    /// Adds the error of a value of another type than is `needed`.
+    pub fn wrong<T>(&self, json: &Json, needed: &str) -> Option<T> {
+        self.none(format!("{needed}, not {}", shown(json)))
+    }
+
+    /// A table, or an error.
+    pub fn table<'j>(&self, json: &'j Json, needed: &str) -> Option<&'j Map<String, Json>> {
+        json.as_object().or_else(|| self.wrong(json, needed))
+    }
+
+    /// A list, or an error.
+    pub fn list<'j>(&self, json: &'j Json, needed: &str) -> Option<&'j [Json]> {
+        json.as_array().map(Vec::as_slice).or_else(|| self.wrong(json, needed))
+    }
+
+    /// Text, or an error.
+    pub fn text<'j>(&self, json: &'j Json, needed: &str) -> Option<&'j str> {
+        json.as_str().or_else(|| self.wrong(json, needed))
+    }
+
+    /// The name of a link, stage, group or class, or an error.
+    pub fn name<'n>(&self, name: &'n str) -> Option<&'n str> {
+        let inner = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+        if name.chars().all(inner) && name.starts_with(|c: char| c != '-') {
+            return Some(name);
+        }
+        let name = quoted(name);
+        self.none(format!(
+            "{name} is no name: a name has letters, digits, \"_\" and \"-\", and does not start with \"-\""
+        ))
+    }
+
+    /// The value, or `None` and its error.
+    pub fn ok<T>(&self, result: Result<T, impl Into<String>>) -> Option<T> {
+        result.map_err(|message| self.error(message)).ok()
+    }
+
+    /// Number of errors in the file so far, to detect new ones.
+    pub fn count(&self) -> usize {
+        self.found.borrow().0.len()
+    }
+}
 
 /// The path of `key` in the table at `path`; keys that are no bare TOML keys are quoted.
 pub(crate) fn join(path: &str, key: &str) -> String {

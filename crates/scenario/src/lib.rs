@@ -30,7 +30,6 @@ pub mod quantity;
 pub mod sections;
 
 pub use catalogue::schema_json;
-pub use decode::table::{Table, decode_table};
 pub use decode::{mechanism, tcp};
 pub use errors::Errors;
 pub use json_schema::json_schema;

@@ -2,11 +2,14 @@
 //!
 //! Links, stages and groups are sorted by name, so a record does not depend on the order in the file.
 
+use std::fmt;
 use std::sync::Arc;
 
 use evenflow_base::schema::{Mechanism, Value, Values};
 use evenflow_base::{Duration, Rate, Time};
 use evenflow_transport::Profile;
+
+pub use evenflow_queue::held::Per as SchedulerPer;
 
 /// A whole scenario.
 #[derive(Clone, Debug)]
@@ -314,17 +317,6 @@ impl Queue {
     }
 }
 
-/// The key of a scheduler's queues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SchedulerPer {
-    /// By traffic class.
-    Class,
-    /// By user.
-    User,
-    /// By flow.
-    Flow,
-}
-
 /// A stage: something packets pass that is no link.
 #[derive(Clone, Debug)]
 pub struct Stage {
@@ -565,6 +557,15 @@ pub enum Copies {
     One(u32),
 }
 
+impl fmt::Display for Copies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Copies::All => f.write_str("[*]"),
+            Copies::One(n) => write!(f, "[{n}]"),
+        }
+    }
+}
+
 impl Copies {
     /// Whether copy number `n` is one of them.
     pub fn holds(self, n: u32) -> bool {
@@ -572,81 +573,51 @@ impl Copies {
     }
 }
 
-/// Which nodes of a scheduler that is a tree a series takes: classes or leaves of HTB.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Node {
-    /// The item at this index in the order of names.
-    Named(u32),
-    /// Leaves of users or flows.
-    Leaves(Copies),
-}
-
 /// Part of a series name between link and quantity, for each direction: forward and reverse.
 pub const REVERSED: [&str; 2] = ["", "reverse."];
 
 /// The target of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// `links.L.queue.packets`, … : an observable of a queue.
-    Queue {
-        /// Link index.
-        link: usize,
-        /// 1: `links.L.reverse.queue.packets`, the reverse direction.
-        way: usize,
-        /// Which copies.
-        copies: Copies,
-        /// Name of the observable.
-        observable: &'static str,
-    },
-    /// `links.L.loss.draw`, … : a value behind a random loss.
-    Loss {
-        /// Link index.
-        link: usize,
-        /// 1: `links.L.reverse.loss.draw`, the reverse direction.
-        way: usize,
-        /// Which copies.
-        copies: Copies,
-        /// Name of the observable.
-        observable: &'static str,
-    },
-    /// `links.L.queue.classes.C.tokens`, `links.L.queue.leaves[n].tokens`, … : of a node of a scheduler.
-    Node {
-        /// Link index.
-        link: usize,
-        /// Which copies.
-        copies: Copies,
-        /// Which node.
-        node: Node,
-        /// Name of the observable.
-        observable: &'static str,
-    },
-    /// `links.L.delivered_bytes`, … : a counter of a link.
-    Link {
-        /// Link index.
-        link: usize,
-        /// Which copies.
-        copies: Copies,
-        /// Name of the counter.
-        counter: &'static str,
-    },
-    /// `stages.S.activity`, …
-    Stage {
-        /// Stage index.
-        stage: usize,
-        /// Which copies.
-        copies: Copies,
-        /// Name of the observable.
-        observable: &'static str,
-    },
-    /// `groups.G.users[i].flows[j].window`, …
-    Flow {
-        /// Group index.
-        group: usize,
-        /// Which users.
-        users: Copies,
-        /// Which flows of a user.
-        flows: Copies,
-        /// `window` or `received_bytes`.
-        observable: &'static str,
-    },
+pub struct Target {
+    /// The subject, in all its copies.
+    pub of: Subject,
+    /// Which copies of a component, or users of a group.
+    pub copies: Copies,
+    /// Which leaves of a scheduler, or flows of a user; of others `One(0)`.
+    pub inner: Copies,
+    /// Name of the observable or counter.
+    pub observable: &'static str,
+}
+
+/// The subject of a series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    /// `links.L.queue.packets`, … : the queue of a link, in this direction (1: `links.L.reverse.queue.packets`).
+    Queue(usize, usize),
+    /// `links.L.loss.draw`, … : the random loss of a link, in this direction.
+    Loss(usize, usize),
+    /// `links.L.queue.classes.C.tokens`, … : of a link's scheduler, the item at this index in the order of names.
+    Class(usize, u32),
+    /// `links.L.queue.leaves[n].tokens`, … : leaves of users or flows of a link's scheduler.
+    Leaves(usize),
+    /// `links.L.delivered_bytes`, … : a link.
+    Link(usize),
+    /// `stages.S.activity`, … : a stage.
+    Stage(usize),
+    /// `groups.G.users[i].flows[j].window`, … : flows of a group.
+    Flow(usize),
+}
+
+impl Subject {
+    /// The component that it belongs to.
+    pub fn component(self) -> Option<Component> {
+        match self {
+            Subject::Queue(link, _) | Subject::Loss(link, _) | Subject::Class(link, _) => {
+                Some(Component::Link(link))
+            }
+            Subject::Leaves(link) | Subject::Link(link) => Some(Component::Link(link)),
+            Subject::Stage(stage) => Some(Component::Stage(stage)),
+            Subject::Flow(_) => None,
+        }
+    }
 }

@@ -8,7 +8,7 @@ use std::mem::discriminant;
 use evenflow_base::schema::{Law, Range, Type, Value};
 use serde_json::{Map, Value as Json};
 
-use crate::errors::{Errors, join, nearest, quoted, shown, suggestion};
+use crate::errors::{At, nearest, quoted, shown, suggestion};
 
 /// Dimension of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,27 +21,27 @@ pub(crate) enum Dimension {
 }
 
 impl Dimension {
-    /// Its name with an article, the largest number that is no slip of the keyboard, how that is written, and the pattern
-    /// of its units.
-    fn facts(self) -> (&'static str, f64, &'static str, &'static str) {
+    /// Its name with an article, the largest number that is no slip of the keyboard, how that is written, and its values.
+    fn facts(self) -> (&'static str, f64, &'static str, fn(f64) -> Value) {
         match self {
-            Dimension::Rate => ("a rate", 1e15, "1000 Tbit/s", "([kMGT]?bit/s|[kMG]?B/s)$"),
-            Dimension::Duration => {
-                ("a duration", 1e9, "1000000000 s", "(ns|us|\u{b5}s|\u{3bc}s|ms|s|min|h)$")
+            Dimension::Rate => ("a rate", 1e15, "1000 Tbit/s", Value::Rate),
+            Dimension::Duration => ("a duration", 1e9, "1000000000 s", Value::Seconds),
+            Dimension::Bytes => ("a size in bytes", 1e15, "1000000 GB", Value::Bytes),
+            Dimension::Packets => ("a number of packets", 1e12, "1000000000000 packets", Value::Packets),
+            Dimension::PacketRate => {
+                ("a rate of packets", 1e12, "1000000000000 packets/s", Value::PacketRate)
             }
-            Dimension::Bytes => ("a size in bytes", 1e15, "1000000 GB", "([kMG]?B|[KMG]iB)$"),
-            Dimension::Packets => ("a number of packets", 1e12, "1000000000000 packets", "packets?$"),
-            Dimension::PacketRate => ("a rate of packets", 1e12, "1000000000000 packets/s", "packets/s$"),
         }
     }
 
-    fn value(self, x: f64) -> Value {
+    /// The pattern of its units.
+    fn pattern(self) -> &'static str {
         match self {
-            Dimension::Rate => Value::Rate(x),
-            Dimension::Duration => Value::Seconds(x),
-            Dimension::Bytes => Value::Bytes(x),
-            Dimension::Packets => Value::Packets(x),
-            Dimension::PacketRate => Value::PacketRate(x),
+            Dimension::Rate => "([kMGT]?bit/s|[kMG]?B/s)$",
+            Dimension::Duration => "(ns|us|\u{b5}s|\u{3bc}s|ms|s|min|h)$",
+            Dimension::Bytes => "([kMG]?B|[KMG]iB)$",
+            Dimension::Packets => "packets?$",
+            Dimension::PacketRate => "packets/s$",
         }
     }
 
@@ -101,7 +101,7 @@ impl Quantity {
 
     /// The patterns of its units.
     pub(crate) fn patterns(&self) -> impl Iterator<Item = &'static str> {
-        self.4.iter().map(|dimension| dimension.facts().3)
+        self.4.iter().map(|dimension| dimension.pattern())
     }
 }
 
@@ -200,7 +200,7 @@ pub fn parse(text: &str, ty: Type) -> Result<Value, String> {
     let Some(Unit(_, dimension, shift, factor)) = UNITS.iter().find(|u| u.0 == unit) else {
         return Err(format!("{said} has an unknown unit{}", unit_hint(unit, ty)));
     };
-    let (article, largest, largest_written, _) = dimension.facts();
+    let (article, largest, largest_written, value) = dimension.facts();
     if !dimension.suits(ty) {
         return Err(format!("{said} is {article}, {} is needed, for example {example}", needed(ty)));
     }
@@ -214,7 +214,7 @@ pub fn parse(text: &str, ty: Type) -> Result<Value, String> {
     if *dimension == Dimension::Duration && x > 0.0 && x < 1e-9 {
         return Err(format!("{said} is shorter than 1 ns, the tick of the clock"));
     }
-    Ok(dimension.value(x + 0.0)) // `-0` becomes 0
+    Ok(value(x + 0.0)) // `-0` becomes 0
 }
 
 /// How many bytes at the start of `text` are a decimal number.
@@ -330,17 +330,11 @@ pub(crate) fn single(json: &Json, ty: Type, range: &Range) -> Result<Value, Stri
 }
 
 /// A quantity, or its distribution.
-pub(crate) fn quantity(
-    json: &Json,
-    ty: Type,
-    range: &Range,
-    path: &str,
-    errors: &mut Errors,
-) -> Option<Value> {
+pub(crate) fn quantity(json: &Json, ty: Type, range: &Range, at: &At) -> Option<Value> {
     if let Json::Object(table) = json {
-        return law(table, ty, range, path, errors).map(Value::Random);
+        return law(table, ty, range, at).map(Value::Random);
     }
-    one(json, ty, range, path, errors)
+    one(json, ty, range, at)
 }
 
 /// The laws by which a quantity may be drawn.
@@ -356,49 +350,40 @@ pub(crate) const PARETO_SHAPE: Range = Range { min: 1.0, closed: false, max: 1e6
 /// Standard deviations of the logarithm: with the largest a draw is 10^21 times another as easily as not.
 pub(crate) const SIGMA: Range = Range { min: 0.0, closed: true, max: 10.0 };
 
-fn law(table: &Map<String, Json>, ty: Type, range: &Range, path: &str, errors: &mut Errors) -> Option<Law> {
+fn law(table: &Map<String, Json>, ty: Type, range: &Range, at: &At) -> Option<Law> {
     for key in table.keys().filter(|key| !LAWS.contains(&key.as_str())) {
-        if key == "trace" && ty == Type::Rate {
-            let why = "is for the rate of a link, and a file is read by Python and the command line only";
-            errors.push(join(path, key), why);
-            continue;
-        }
-        let message = match (key.as_str(), nearest(key, &["steps"])) {
-            ("steps", _) => {
+        let message = match key.as_str() {
+            "trace" if ty == Type::Rate => {
+                "is for the rate of a link, and a file is read by Python and the command line only".to_owned()
+            }
+            "steps" => {
                 "cannot change during the run; only a link's rate and values of its queue may have steps"
                     .into()
             }
-            (_, Some(near)) if nearest(key, &LAWS).is_none() => {
-                format!("unknown distribution {}; did you mean \"{near}\"?", quoted(key))
+            _ if nearest(key, &LAWS).is_none() && nearest(key, &["steps"]).is_some() => {
+                format!("unknown distribution {}; did you mean \"steps\"?", quoted(key))
             }
             _ => format!("unknown distribution {}{}", quoted(key), suggestion(key, LAWS)),
         };
-        errors.push(join(path, key), message);
+        at.key(key).error(message);
     }
     let mut given = table.iter().filter(|(key, _)| LAWS.contains(&key.as_str()));
     let (key, json) = match (given.next(), given.next()) {
         (Some(one), None) if table.len() == 1 => one,
-        (Some(_), Some(_)) => {
-            return errors.none(path, "give one distribution, not several");
-        }
+        (Some(_), Some(_)) => return at.none("give one distribution, not several"),
         (None, _) if table.is_empty() => {
-            return errors.none(
-                path,
-                "an empty table; write a quantity, or a distribution such as { uniform = [a, \
-                               b] }",
-            );
+            return at
+                .none("an empty table; write a quantity, or a distribution such as { uniform = [a, b] }");
         }
         _ => return None,
     };
-    let path = join(path, key);
-    if key == "exponential" {
-        let mean = one(json, ty, range, &path, errors)?;
-        if mean.number() == Some(0.0) {
-            return errors.none(path, "the mean must be more than 0");
-        }
-        return Some(Law::Exponential(Box::new(mean)));
-    }
+    let at = &at.key(key);
+    let mean = |json: &Json, at: &At| match one(json, ty, range, at)? {
+        mean if mean.number() == Some(0.0) => at.none("the mean must be more than 0"),
+        mean => Some(Box::new(mean)),
+    };
     let what = match key.as_str() {
+        "exponential" => return mean(json, at).map(Law::Exponential),
         "uniform" => "[lowest, highest]",
         "normal" => "[mean, standard deviation]",
         "gamma" | "pareto" => "[mean, shape]",
@@ -406,90 +391,61 @@ fn law(table: &Map<String, Json>, ty: Type, range: &Range, path: &str, errors: &
         _ => "values",
     };
     let Json::Array(list) = json else {
-        return errors.none(path, format!("a list of {what} is needed, not {}", shown(json)));
+        return at.none(format!("a list of {what} is needed, not {}", shown(json)));
     };
     if key == "values" {
-        if list.is_empty() {
-            return errors.none(path, "must have at least one value");
-        }
-        let values: Vec<_> = list
-            .iter()
-            .enumerate()
-            .map(|(i, item)| one(item, ty, range, &format!("{path}[{i}]"), errors))
-            .collect();
-        let values: Vec<Value> = values.into_iter().collect::<Option<_>>()?;
-        if values.iter().any(|v| discriminant(v) != discriminant(&values[0])) {
-            return errors.none(path, "all values must have the same dimension");
-        }
-        return Some(Law::Dealt(values));
+        let values = list.iter().enumerate().map(|(i, item)| one(item, ty, range, &at.item(i)));
+        let values = values.collect::<Vec<_>>().into_iter().collect::<Option<Vec<Value>>>()?;
+        return match values.first().map(discriminant) {
+            None => at.none("must have at least one value"),
+            Some(first) if values.iter().all(|v| discriminant(v) == first) => Some(Law::Dealt(values)),
+            Some(_) => at.none("all values must have the same dimension"),
+        };
     }
     let [first, second] = list.as_slice() else {
-        return errors.none(path, format!("{what} is needed, not a list of {}", list.len()));
+        return at.none(format!("{what} is needed, not a list of {}", list.len()));
     };
-    if matches!(key.as_str(), "gamma" | "pareto" | "lognormal") {
-        return shaped(key, [first, second], ty, range, &path, errors);
-    }
-    let second_range = if key == "normal" { &Range::NOT_NEGATIVE } else { range };
-    let first = one(first, ty, range, &format!("{path}[0]"), errors);
-    let second = one(second, ty, second_range, &format!("{path}[1]"), errors);
+    let shaped = |bounds: &Range, law: fn(Box<Value>, f64) -> Law| {
+        let mean = mean(first, &at.item(0));
+        let shape = match single(second, Type::Number, &Range::ANY).map(|v| v.number().unwrap_or(0.0)) {
+            Ok(x) if key == "pareto" && x <= 1.0 => Err(format!(
+                "a Pareto distribution of shape {x} has no mean: the shape must be more than 1; for heavier \
+                 tails write lognormal with a large sigma"
+            )),
+            Ok(x) if !bounds.holds(x) => Err(format!("must be {}, not {x}", bounds.words())),
+            other => other,
+        };
+        let shape = at.item(1).ok(shape);
+        Some(law(mean?, shape?))
+    };
+    let second_range = match key.as_str() {
+        "gamma" => return shaped(&GAMMA_SHAPE, Law::Gamma),
+        "pareto" => return shaped(&PARETO_SHAPE, Law::Pareto),
+        "lognormal" => return shaped(&SIGMA, Law::Lognormal),
+        "normal" => &Range::NOT_NEGATIVE,
+        _ => range,
+    };
+    let (first, second) = (one(first, ty, range, &at.item(0)), one(second, ty, second_range, &at.item(1)));
     let (first, second) = (first?, second?);
     if discriminant(&first) != discriminant(&second) {
-        return errors.none(path, "both must have the same dimension");
+        return at.none("both must have the same dimension");
     }
-    if key == "normal" {
-        return Some(Law::Normal(Box::new(first), Box::new(second)));
+    if key == "uniform" && first.number() > second.number() {
+        return at.none("the bounds are in the wrong order; write [lowest, highest]");
     }
-    if first.number() > second.number() {
-        return errors.none(path, "the bounds are in the wrong order; write [lowest, highest]");
-    }
-    Some(Law::Uniform(Box::new(first), Box::new(second)))
-}
-
-/// A distribution with a mean and a number as parameters.
-fn shaped(
-    key: &str,
-    [mean, shape]: [&Json; 2],
-    ty: Type,
-    range: &Range,
-    path: &str,
-    errors: &mut Errors,
-) -> Option<Law> {
-    let (at_mean, at_shape) = (format!("{path}[0]"), format!("{path}[1]"));
-    let mean = one(mean, ty, range, &at_mean, errors).and_then(|mean| {
-        if mean.number() == Some(0.0) {
-            return errors.none(&at_mean, "the mean must be more than 0");
-        }
-        Some(mean)
-    });
-    let bounds = match key {
-        "gamma" => &GAMMA_SHAPE,
-        "pareto" => &PARETO_SHAPE,
-        _ => &SIGMA,
-    };
-    let shape = match single(shape, Type::Number, &Range::ANY).map(|v| v.number().unwrap_or(0.0)) {
-        Ok(x) if key == "pareto" && x <= 1.0 => Err(format!(
-            "a Pareto distribution of shape {x} has no mean: the shape must be more than 1; for heavier \
-             tails write lognormal with a large sigma"
-        )),
-        Ok(x) if !bounds.holds(x) => Err(format!("must be {}, not {x}", bounds.words())),
-        other => other,
-    };
-    let shape = shape.map_err(|message| errors.push(at_shape, message)).ok();
-    let (mean, shape) = (Box::new(mean?), shape?);
-    Some(match key {
-        "gamma" => Law::Gamma(mean, shape),
-        "pareto" => Law::Pareto(mean, shape),
-        _ => Law::Lognormal(mean, shape),
-    })
+    let law = if key == "normal" { Law::Normal } else { Law::Uniform };
+    Some(law(Box::new(first), Box::new(second)))
 }
 
 /// A quantity in its range; errors go to `errors`.
-pub(crate) fn one(json: &Json, ty: Type, range: &Range, path: &str, errors: &mut Errors) -> Option<Value> {
-    single(json, ty, range).map_err(|message| errors.push(path, message)).ok()
+pub(crate) fn one(json: &Json, ty: Type, range: &Range, at: &At) -> Option<Value> {
+    at.ok(single(json, ty, range))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -638,8 +594,9 @@ mod tests {
     }
 
     fn laws(json: &Json) -> Result<Value, String> {
-        let mut errors = Errors::default();
-        let value = quantity(json, Type::QueueLength, &Range::POSITIVE, "x", &mut errors);
+        let errors = RefCell::default();
+        let value = quantity(json, Type::QueueLength, &Range::POSITIVE, &At::root(&errors).key("x"));
+        let errors: crate::Errors = errors.into_inner();
         value.filter(|_| errors.is_empty()).ok_or_else(|| errors.sorted().to_string())
     }
 

@@ -7,7 +7,7 @@ use evenflow_base::schema::{Law, Value};
 use evenflow_base::{Duration, Rate, Time};
 use evenflow_scenario::Scenario;
 use evenflow_scenario::model::{
-    Component, Copies, EventKind, Every, Histogram, Per, RateSpec, SchedulerPer, Target,
+    Component, Copies, EventKind, Every, Histogram, Per, RateSpec, SchedulerPer, Subject, Target,
 };
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -146,16 +146,17 @@ fn records_are_resolved() {
             "groups.light.users[*].flows[*].received_bytes",
         ]
     );
+    let target = |of, copies, inner, observable| Target { of, copies, inner, observable };
     let targets: Vec<Target> = s.record.series.iter().map(|series| series.target).collect();
     assert_eq!(
         targets,
         [
-            Target::Queue { link: 1, way: 0, copies: Copies::All, observable: "threshold" },
-            Target::Queue { link: 0, way: 0, copies: Copies::One(2), observable: "packets" },
-            Target::Link { link: 0, copies: Copies::All, counter: "delivered_bytes" },
-            Target::Stage { stage: 0, copies: Copies::All, observable: "activity" },
-            Target::Flow { group: 0, users: Copies::One(0), flows: Copies::One(3), observable: "window" },
-            Target::Flow { group: 1, users: Copies::All, flows: Copies::All, observable: "received_bytes" },
+            target(Subject::Queue(1, 0), Copies::All, Copies::One(0), "threshold"),
+            target(Subject::Queue(0, 0), Copies::One(2), Copies::One(0), "packets"),
+            target(Subject::Link(0), Copies::All, Copies::One(0), "delivered_bytes"),
+            target(Subject::Stage(0), Copies::All, Copies::One(0), "activity"),
+            target(Subject::Flow(0), Copies::One(0), Copies::One(3), "window"),
+            target(Subject::Flow(1), Copies::All, Copies::All, "received_bytes"),
         ]
     );
     assert_eq!(s.record.series[0].every, Every::Interval(Duration::from_millis(10)));

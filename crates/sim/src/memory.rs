@@ -1,7 +1,7 @@
 //! The memory of a run: a lower bound before it, and what its components report while it goes on.
 
 use evenflow_base::{Heap, Time};
-use evenflow_scenario::model::{Component, Copies, Every, Group, Per, Scenario, Target};
+use evenflow_scenario::model::{Component, Copies, Every, Group, Per, Scenario, Subject, Target};
 
 use crate::faults::RunError;
 use crate::hosting::Hosted;
@@ -66,24 +66,16 @@ fn series_bytes(scenario: &Scenario) -> u64 {
     let mut bytes = 0.0;
     for series in &scenario.record.series {
         let Every::Interval(every) = series.every else { continue };
-        let (which, number) = match series.target {
-            Target::Queue { link, copies, .. }
-            | Target::Loss { link, copies, .. }
-            | Target::Node { link, copies, .. }
-            | Target::Link { link, copies, .. } => {
-                (copies, all(scenario.links[link].per, Component::Link(link)))
-            }
-            Target::Stage { stage, copies, .. } => {
-                (copies, all(scenario.stages[stage].per, Component::Stage(stage)))
-            }
-            Target::Flow { group, users, flows, .. } => {
+        let Target { of, copies: which, inner, .. } = series.target;
+        let number = |which: Copies, all: u64| if which == Copies::All { all } else { 1 };
+        let columns = match of {
+            Subject::Flow(group) => {
                 let group = &scenario.groups[group];
-                let every = |which: Copies, all: u64| if which == Copies::All { all } else { 1 };
-                (Copies::All, every(users, group.users.into()) * every(flows, flows_per_user(group) as u64))
+                number(which, group.users.into()) * number(inner, flows_per_user(group) as u64)
             }
+            of => of.component().map_or(1, |of| number(which, all(scenario.per(of), of))),
         };
-        let columns = if which == Copies::All { number as f64 } else { 1.0 };
-        bytes += columns * (scenario.duration.seconds() / every.seconds()) * SAMPLE as f64;
+        bytes += columns as f64 * (scenario.duration.seconds() / every.seconds()) * SAMPLE as f64;
     }
     bytes as u64
 }

@@ -1,31 +1,95 @@
 //! Drafts of sections during decoding. `None`: a part was wrong, and its error was reported.
 
 use evenflow_base::params::{Key, Parameter};
-use evenflow_base::schema::{Mechanism, Value, Values};
+use evenflow_base::schema::{Mechanism, Mouth, Value, Values};
 use evenflow_traffic::{Common, Poisson};
 use evenflow_transport::Profile;
 use evenflow_transport::exposure::{Cheat, Encoding, Reports, Unit};
 use evenflow_transport::profile::Ecn;
 
 use crate::copies::copies_of;
+use crate::errors::{At, quoted};
 use crate::model::{Arrivals, Component, Group, Hop, Link, Loss, Per, Queue, Spec, Stage, Tcp, Traffic};
 use crate::quantity;
+
+/// Links, stages and groups as far as they could be decoded, each sorted by name.
+pub struct Network<'a> {
+    /// The file.
+    pub at: At<'a>,
+    pub links: Vec<LinkDraft>,
+    pub stages: Vec<StageDraft>,
+    pub groups: Vec<GroupDraft>,
+}
+
+impl<'a> Network<'a> {
+    /// The link or stage of this name.
+    pub fn component_named(&self, name: &str) -> Option<Component> {
+        let link = self.links.binary_search_by(|link| link.name.as_str().cmp(name)).map(Component::Link);
+        let stage =
+            || self.stages.binary_search_by(|stage| stage.name.as_str().cmp(name)).map(Component::Stage);
+        link.or_else(|_| stage()).ok()
+    }
+
+    /// The place of a stage in the file.
+    pub fn stage(&self, stage: usize) -> At<'a> {
+        self.at.key("stages").key(&self.stages[stage].name)
+    }
+
+    /// The place of a component on a group's path.
+    pub fn hop(&self, group: &GroupDraft, hop: usize) -> At<'a> {
+        self.at.key("groups").key(&group.name).key("path").item(hop)
+    }
+
+    /// Reports that a stage needs a peer of this kind.
+    pub fn needs_peer(&self, stage: usize, kind: &str, purpose: &str) {
+        let mut near = self.stages.iter().filter(|other| other.kind() == kind);
+        let near = match (near.next(), near.next()) {
+            (Some(one), None) => format!(", for example {}", quoted(&one.name)),
+            _ => String::new(),
+        };
+        let why = format!("is required: the stage of kind {kind} that {purpose}{near}");
+        self.stage(stage).key("peer").error(why);
+    }
+
+    /// All paths; `None` if one is unknown.
+    pub fn paths(&self) -> Option<Vec<&[Hop]>> {
+        self.groups.iter().map(|group| group.path.as_deref()).collect()
+    }
+
+    /// The groups whose path is known and has this component.
+    pub fn crossing_groups(&self, component: Component) -> impl Iterator<Item = &GroupDraft> {
+        self.groups.iter().filter(move |group| group.hops().any(|hop| hop.component == component))
+    }
+
+    /// Which end of a tunnel a stage is.
+    pub fn mouth(&self, stage: usize) -> Option<Mouth> {
+        self.stages[stage].mechanism?.traits.mouth
+    }
+
+    /// How many copies of a component there are; `None` where a path, a number of users or of flows is unknown.
+    pub fn copies(&self, component: Component, per: Per) -> Option<u64> {
+        if per == Per::Shared {
+            return Some(1);
+        }
+        let count =
+            |group: &GroupDraft| match group.path.as_ref()?.iter().any(|hop| hop.component == component) {
+                true => Some(copies_of(per, group.users?, group.lasting_flows()?)),
+                false => Some(0),
+            };
+        self.groups.iter().map(count).sum()
+    }
+}
 
 /// A process as far as it could be decoded.
 pub struct ArrivalsDraft {
     /// Its name.
     pub name: String,
+    /// All of it, if nothing was wrong.
     pub arrivals: Option<Arrivals>,
 }
 
-impl ArrivalsDraft {
-    /// The process, if nothing was wrong.
-    pub fn finish(self) -> Option<Arrivals> {
-        self.arrivals
-    }
-}
-
 /// A link as far as it could be decoded.
+#[derive(Default)]
 pub struct LinkDraft {
     /// Its name.
     pub name: String,
@@ -42,6 +106,7 @@ pub struct LinkDraft {
 }
 
 /// A stage as far as it could be decoded.
+#[derive(Default)]
 pub struct StageDraft {
     /// Its name.
     pub name: String,
@@ -67,6 +132,11 @@ impl StageDraft {
         self.mechanism.map_or("", |mechanism| mechanism.kind)
     }
 
+    /// Whether it is tied to no peer and names none.
+    pub fn lacks_peer(&self) -> bool {
+        self.tied.is_none() && self.peer.is_none()
+    }
+
     /// Whether a parameter has this value; `None`: that could not be read.
     pub fn says<T: Parameter<One: PartialEq>>(&self, key: Key<T>, one: T::One) -> Option<bool> {
         let read = !self.unread.contains(&key.name);
@@ -84,6 +154,7 @@ impl StageDraft {
 }
 
 /// A group as far as it could be decoded.
+#[derive(Default)]
 pub struct GroupDraft {
     /// Its name.
     pub name: String,
@@ -134,6 +205,7 @@ impl Sender {
 }
 
 /// One kind of a group's traffic as far as it could be decoded.
+#[derive(Default)]
 pub struct TrafficDraft {
     pub spec: Option<Spec>,
     pub class: Option<String>,
@@ -161,20 +233,6 @@ impl TrafficDraft {
         Some(Sends { class: self.class.clone()?, tcp: self.needs_tcp?, answered })
     }
 
-    /// Nothing is known of it.
-    pub const UNKNOWN: TrafficDraft = TrafficDraft {
-        spec: None,
-        class: None,
-        dscp: None,
-        kind: None,
-        needs_tcp: None,
-        talks: false,
-        tcp: None,
-        sender: None,
-        tcp_at: String::new(),
-        arrivals: None,
-    };
-
     /// The kind of an application, which opens flows during the run.
     fn opens(&self) -> Option<&'static str> {
         let spec = self.spec.as_ref()?;
@@ -195,6 +253,16 @@ impl TrafficDraft {
 }
 
 impl GroupDraft {
+    /// The components on its path, as far as it is known.
+    pub fn hops(&self) -> impl Iterator<Item = &Hop> {
+        self.path.iter().flatten()
+    }
+
+    /// How many flows each user has from the beginning.
+    pub fn lasting_flows(&self) -> Option<u64> {
+        Some(self.flows.as_ref()?.iter().map(|(_, n)| u64::from(*n)).sum())
+    }
+
     /// Bytes of the largest packet that its users send, as far as that is known.
     pub fn largest_packet(&self) -> Option<f64> {
         let of = |traffic: &TrafficDraft| match traffic.tcp.as_ref()? {
@@ -213,10 +281,8 @@ impl GroupDraft {
 
     /// The stacks that are ConEx senders, and where each stands.
     pub fn conex(&self) -> impl Iterator<Item = (&Sender, &str)> {
-        self.traffic
-            .iter()
-            .flatten()
-            .filter_map(|draft| Some((draft.sender.as_ref()?, draft.tcp_at.as_str())))
+        let drafts = self.traffic.iter().flatten();
+        drafts.filter_map(|draft| Some((draft.sender.as_ref()?, draft.tcp_at.as_str())))
     }
 
     /// The group, if nothing was wrong; `classes` are those of all groups.
@@ -237,9 +303,7 @@ impl GroupDraft {
             weight: self.weight?,
         })
     }
-}
 
-impl GroupDraft {
     /// Which of its traffic takes its flows from which process, and which share of them; `None` where some is unknown.
     pub fn arrivals(&self) -> Option<Vec<(usize, usize, f64)>> {
         let mut uses = Vec::new();
@@ -256,19 +320,4 @@ impl GroupDraft {
     pub fn opens(&self) -> Option<&'static str> {
         self.traffic.as_ref()?.iter().find_map(TrafficDraft::opens)
     }
-}
-
-/// How many copies of a component there are; `None` where a path, a number of users or of flows is unknown.
-pub fn copies(groups: &[GroupDraft], component: Component, per: Per) -> Option<u64> {
-    if per == Per::Shared {
-        return Some(1);
-    }
-    let mut count = 0;
-    for group in groups {
-        if group.path.as_ref()?.iter().any(|hop| hop.component == component) {
-            let flows = group.flows.as_ref()?.iter().map(|(_, n)| n).sum();
-            count += copies_of(per, group.users?, flows);
-        }
-    }
-    Some(count)
 }

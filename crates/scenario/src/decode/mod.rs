@@ -13,24 +13,25 @@ mod reports;
 mod steps;
 pub(crate) mod table;
 
+use std::cell::RefCell;
+
 use evenflow_base::Duration;
 use evenflow_base::params::Parameter;
 use evenflow_base::schema::{Fallback, Mechanism, Room, Value};
 use serde_json::{Map, Value as Json};
 
-use crate::errors::{Errors, join, shown, suggestion};
+use crate::errors::{At, Errors, quoted, suggestion};
 use crate::model::{Scenario, Spec};
 use crate::quantity::one as single;
 use crate::sections::{Key, SCENARIO, Section, Shape, scenario};
 use crate::{canonical, catalogue};
-use table::{Table, name_problem, required, unknown_keys, written};
+use drafts::Network;
+use table::{Table, required, unknown_keys, written};
 
 impl Scenario {
     /// Decodes the tree of a scenario file, given as JSON text.
     pub fn from_json(text: &str) -> Result<Scenario, Errors> {
-        let tree =
-            serde_json::from_str(text).map_err(|e| Errors::one("", format!("is no valid JSON: {e}")))?;
-        Scenario::from_value(&tree)
+        reading(|at| scenario(&at.ok(from_json(text, "is"))?, at))
     }
 
     /// Decodes a scenario file.
@@ -50,46 +51,45 @@ impl Scenario {
 
     /// Decodes the tree of a scenario file. `[sweep]` is not looked into.
     pub fn from_value(tree: &Json) -> Result<Scenario, Errors> {
-        let mut errors = Errors::default();
-        let scenario = scenario(tree, &mut errors);
-        match scenario {
-            Some(scenario) if errors.is_empty() => Ok(scenario),
-            _ if errors.is_empty() => Err(Errors::one("", "cannot be decoded")), // not reached: every None has its error
-            _ => Err(errors.sorted()),
-        }
+        reading(|at| scenario(tree, at))
+    }
+}
+
+/// The result of `read`, or all errors that it has found.
+fn reading<T>(read: impl FnOnce(&At) -> Option<T>) -> Result<T, Errors> {
+    let found = RefCell::default();
+    let result = read(&At::root(&found));
+    let found: Errors = found.into_inner();
+    match result {
+        Some(result) if found.is_empty() => Ok(result),
+        _ if found.is_empty() => Err(Errors::one("", "cannot be decoded")), // not reached: every None has its error
+        _ => Err(found.sorted()),
     }
 }
 
 /// Decodes the parameters of the mechanism called `kind`, in whatever room, from the JSON text of a table.
 pub fn mechanism(kind: &str, params_json: &str) -> Result<Spec, Errors> {
-    let Some(mechanism) = catalogue::with_hidden().find(|m| m.kind == kind) else {
-        let named = Json::String(kind.into());
-        let mut errors = Errors::default();
-        match catalogue::ROOMS.iter().find_map(|room| catalogue::not_built(*room, kind)) {
-            Some(message) => errors.push("", message),
-            None => {
-                let valid = catalogue::mechanisms().map(|m| m.kind);
-                let near = suggestion(kind, valid);
-                errors.push("", format!("unknown mechanism {}{near}", shown(&named)));
-            }
-        }
-        return Err(errors);
-    };
-    let tree: Json = serde_json::from_str(params_json)
-        .map_err(|e| Errors::one("", format!("the parameters are no valid JSON: {e}")))?;
-    let mut errors = Errors::default();
-    let spec = as_table(&tree, "", &mut errors)
-        .and_then(|params| table::spec(params, mechanism, &[], "", &mut errors));
-    spec.ok_or_else(|| errors.sorted())
+    reading(|at| {
+        let Some(mechanism) = catalogue::with_hidden().find(|m| m.kind == kind) else {
+            let announced = catalogue::ROOMS.iter().find_map(|room| catalogue::not_built(*room, kind));
+            return at.none(announced.unwrap_or_else(|| {
+                let near = suggestion(kind, catalogue::mechanisms().map(|m| m.kind));
+                format!("unknown mechanism {}{near}", quoted(kind))
+            }));
+        };
+        let tree = at.ok(from_json(params_json, "the parameters are"))?;
+        table::spec(at.table(&tree, TABLE)?, mechanism, &[], at)
+    })
 }
 
 /// Decodes a `tcp` table from JSON text: the stack with its overrides, and the congestion control.
 pub fn tcp(table_json: &str) -> Result<(evenflow_transport::Profile, Spec), Errors> {
-    let tree: Json = serde_json::from_str(table_json)
-        .map_err(|e| Errors::one("", format!("this is no valid JSON: {e}")))?;
-    let mut errors = Errors::default();
-    let decoded = groups::tcp(&tree, "", &mut errors);
-    decoded.map(|tcp| (tcp.profile, tcp.congestion_control)).ok_or_else(|| errors.sorted())
+    let tcp = reading(|at| groups::tcp(&at.ok(from_json(table_json, "this is"))?, at))?;
+    Ok((tcp.profile, tcp.congestion_control))
+}
+
+fn from_json(text: &str, subject: &str) -> Result<Json, String> {
+    serde_json::from_str(text).map_err(|e| format!("{subject} no valid JSON: {e}"))
 }
 
 /// TOML as JSON. Floats that JSON cannot hold become text, which then is reported as no number.
@@ -109,48 +109,44 @@ fn json(value: toml::Value) -> Json {
     }
 }
 
-fn scenario(tree: &Json, errors: &mut Errors) -> Option<Scenario> {
-    let root = as_table(tree, "", errors)?;
-    unknown_keys(root, SCENARIO.names(), "", errors);
-    let title = match root.get("title") {
-        None => Some(String::new()),
-        Some(json) => text(json, "title", errors).map(str::to_owned),
-    };
-    let (duration, warmup) = window(root, errors);
-    let links = network::links(root, errors);
-    let stages = network::stages(root, &links, errors);
-    let mut arrivals = arrivals::arrivals(root, errors);
-    let groups = groups::groups(root, &links, &stages, &arrivals, errors);
-    arrivals::shares(&mut arrivals, &groups, errors);
-    let crossing = network::crossing(&links, &stages, &groups);
-    network::check_classes(&links, &stages, &groups, crossing.as_ref(), errors);
-    network::check_per_flow(&links, &stages, &groups, errors);
-    conex::check(&links, &stages, &groups, errors);
-    network::check_places(&links, &stages, &groups, errors);
-    let stages = network::ties(stages, &links, &groups, errors);
-    network::check_tunnels(&stages, &groups, errors);
-    reports::check(&stages, &groups, errors);
-    let classes = groups::classes(&groups, crossing.as_ref().map(|crossing| &crossing.all), errors);
-    let known = crossing.is_some() && groups.iter().all(|group| group.classes.is_some());
-    let known = known.then_some(classes.as_slice());
-    let record = record::record(root, &links, &stages, &groups, known, duration, errors);
-    if let Some(json) = root.get("sweep") {
-        as_table(json, "sweep", errors);
-    }
+fn scenario(tree: &Json, at: &At) -> Option<Scenario> {
+    let root = at.table(tree, TABLE)?;
+    unknown_keys(root, SCENARIO.names(), at);
+    let title = root.get("title").map_or(Some(""), |json| at.key("title").text(json, TEXT));
+    let (duration, warmup) = window(root, at);
+    let links = network::links(root, at);
+    let mut network = Network { at: at.clone(), links, stages: Vec::new(), groups: Vec::new() };
+    network.stages = network.read_stages(root);
+    let mut arrivals = arrivals::arrivals(root, at);
+    network.groups = groups::groups(root, &network, &arrivals, at);
+    arrivals::shares(&mut arrivals, &network.groups, at);
+    let crossing = network.crossing();
+    network.check_classes(crossing.as_ref());
+    network.check_per_flow();
+    conex::check(&network);
+    network.check_places();
+    network.tie();
+    network.check_tunnels();
+    reports::check(&network);
+    let classes = groups::classes(&network.groups, crossing.as_ref().map(|crossing| &crossing.all), at);
+    let known = crossing.is_some() && network.groups.iter().all(|group| group.classes.is_some());
+    let record = record::record(root, &network, known.then_some(&classes), duration);
+    section(root, "sweep", None, at, |_, _| Some(Some(())));
+    let Network { links, stages, groups, .. } = network;
     let mut scenario = Scenario {
-        title: title?,
+        title: title?.to_owned(),
         duration: duration?,
         warmup: warmup?,
         links: links.into_iter().map(|draft| draft.link).collect::<Option<_>>()?,
         stages: stages.into_iter().map(|draft| draft.stage).collect::<Option<_>>()?,
-        arrivals: arrivals.into_iter().map(drafts::ArrivalsDraft::finish).collect::<Option<_>>()?,
+        arrivals: arrivals.into_iter().map(|draft| draft.arrivals).collect::<Option<_>>()?,
         groups: groups.into_iter().map(|draft| draft.finish(&classes)).collect::<Option<_>>()?,
         classes,
         record: record?,
         canonical: String::new(),
         hash: String::new(),
     };
-    if errors.is_empty() {
+    if at.count() == 0 {
         scenario.canonical = canonical::json(&scenario);
         scenario.hash = canonical::hash(&scenario.canonical);
     }
@@ -158,89 +154,84 @@ fn scenario(tree: &Json, errors: &mut Errors) -> Option<Scenario> {
 }
 
 /// `duration` and `warmup`.
-fn window(root: &Table, errors: &mut Errors) -> (Option<Duration>, Option<Duration>) {
-    let duration = fixed_number(root, &scenario::duration, "", errors);
-    let warmup = fixed_number(root, &scenario::warmup, "", errors);
+fn window(root: &Table, at: &At) -> (Option<Duration>, Option<Duration>) {
+    let duration = number(root, &scenario::duration, at);
+    let warmup = number(root, &scenario::warmup, at);
     if let (Some(duration), Some(warmup)) = (duration, warmup)
         && warmup >= duration
     {
-        errors.push(
-            "warmup",
-            format!("must be shorter than the duration: {warmup} s of {duration} s leave nothing to measure"),
-        );
+        at.key("warmup").error(format!(
+            "must be shorter than the duration: {warmup} s of {duration} s leave nothing to measure"
+        ));
     }
     (duration.map(Duration::from_seconds), warmup.map(Duration::from_seconds))
 }
 
 /// A plain value of a section, or its default; random ones are allowed.
-fn plain(table: &Table, key: &Key, path: &str, errors: &mut Errors) -> Option<Value> {
+fn plain(table: &Table, key: &Key, at: &At) -> Option<Value> {
     let Shape::Value(ty) = key.shape else { return None };
-    let here = join(path, key.name);
+    let here = at.key(key.name);
     match (table.get(key.name), key.default) {
-        (Some(json), _) => table::value(json, ty, &key.range, &here, errors),
-        (None, Fallback::Text(text)) => table::value(&written(text, ty), ty, &key.range, &here, errors),
-        (None, Fallback::Required) => errors.none(here, required(ty)),
+        (Some(json), _) => table::value(json, ty, &key.range, &here),
+        (None, Fallback::Text(text)) => table::value(&written(text, ty), ty, &key.range, &here),
+        (None, Fallback::Required) => here.none(required(ty)),
         (None, Fallback::Absent(_)) => None,
     }
 }
 
-/// Like [`plain`], for values of the whole scenario, which cannot be drawn.
-fn fixed(table: &Table, key: &Key, path: &str, errors: &mut Errors) -> Option<Value> {
-    match plain(table, key, path, errors) {
-        Some(Value::Random(_)) => {
-            errors.none(join(path, key.name), "cannot be drawn; a plain value is needed")
-        }
-        other => other,
-    }
-}
-
 /// A value of a section with its type.
-fn typed<T: Parameter>(table: &Table, key: &Key, path: &str, errors: &mut Errors) -> Option<T::One> {
-    T::one(&plain(table, key, path, errors)?)
+fn typed<T: Parameter>(table: &Table, key: &Key, at: &At) -> Option<T::One> {
+    T::one(&plain(table, key, at)?)
 }
 
-/// The number of a value that cannot be drawn.
-fn fixed_number(table: &Table, key: &Key, path: &str, errors: &mut Errors) -> Option<f64> {
-    fixed(table, key, path, errors).and_then(|value| value.number())
-}
-
-fn as_table<'a>(json: &'a Json, path: &str, errors: &mut Errors) -> Option<&'a Table> {
-    match json {
-        Json::Object(table) => Some(table),
-        other => errors.none(path, format!("a table is needed, not {}", shown(other))),
+/// The number of a value of the whole scenario, which cannot be drawn.
+fn number(table: &Table, key: &Key, at: &At) -> Option<f64> {
+    match plain(table, key, at)? {
+        Value::Random(_) => at.key(key.name).none("cannot be drawn; a plain value is needed"),
+        value => value.number(),
     }
 }
 
-fn list<'a>(json: &'a Json, of: &str, path: &str, errors: &mut Errors) -> Option<&'a [Json]> {
-    match json {
-        Json::Array(list) => Some(list),
-        other => errors.none(path, format!("a list of {of} is needed, not {}", shown(other))),
-    }
+/// The same for a duration.
+fn seconds(table: &Table, key: &Key, at: &At) -> Option<Duration> {
+    number(table, key, at).map(Duration::from_seconds)
 }
 
-fn text<'a>(json: &'a Json, path: &str, errors: &mut Errors) -> Option<&'a str> {
-    match json {
-        Json::String(text) => Some(text),
-        other => errors.none(path, format!("text is needed, not {}", shown(other))),
+/// The messages for values that are no table or text.
+const TABLE: &str = "a table is needed";
+const TEXT: &str = "text is needed";
+
+/// Reads the table at a key, where there is one; the outer `None` means errors. With a `section` it has
+/// that section's keys, and any error counts.
+fn section<T>(
+    table: &Table,
+    key: &str,
+    section: Option<&Section>,
+    at: &At,
+    read: impl FnOnce(&Table, &At) -> Option<Option<T>>,
+) -> Option<Option<T>> {
+    let Some(json) = table.get(key) else { return Some(None) };
+    let (at, before) = (&at.key(key), at.count());
+    let table = at.table(json, TABLE)?;
+    if let Some(section) = section {
+        unknown_keys(table, section.names(), at);
     }
+    read(table, at).filter(|_| section.is_none() || at.count() == before)
 }
 
 /// The tables by name below `key`, in the order of their names; names that cannot be are errors.
-fn by_name<'a>(root: &'a Table, key: &str, errors: &mut Errors) -> Vec<(&'a str, String, Option<&'a Table>)> {
-    let Some(json) = root.get(key) else { return Vec::new() };
-    let Some(tables) = as_table(json, key, errors) else { return Vec::new() };
+fn by_name<'t, 'a>(root: &'t Table, key: &str, at: &At<'a>) -> Vec<(&'t str, At<'a>, Option<&'t Table>)> {
+    let at = at.key(key);
+    let tables = root.get(key).and_then(|json| at.table(json, TABLE)).unwrap_or(nothing());
     let mut named: Vec<(&str, &Json)> = tables.iter().map(|(name, json)| (name.as_str(), json)).collect();
     named.sort_unstable_by_key(|(name, _)| *name);
-    let mut out = Vec::new();
-    for (name, json) in named {
-        let path = join(key, name);
-        if let Some(problem) = name_problem(name) {
-            errors.push(&path, problem);
-        }
-        let table = as_table(json, &path, errors);
-        out.push((name, path, table));
-    }
-    out
+    let one = |(name, json): (&'t str, &'t Json)| {
+        let here = at.key(name);
+        here.name(name);
+        let table = here.table(json, TABLE);
+        (name, here, table)
+    };
+    named.into_iter().map(one).collect()
 }
 
 /// An empty table, for what may be absent.
@@ -249,19 +240,14 @@ fn nothing() -> &'static Table {
     NOTHING.get_or_init(Map::new)
 }
 
-/// The room's own keys beside the parameters of a mechanism.
-fn keys(section: &Section) -> Vec<&'static str> {
-    section.names().collect()
-}
-
 /// The parameters of the mechanism of `room` that `kind` names, in a table that has keys of `section` too.
 fn mechanism_in(
     table: &Table,
     section: &Section,
     room: Room,
-    path: &str,
-    errors: &mut Errors,
+    at: &At,
 ) -> (Option<&'static Mechanism>, Option<Spec>) {
-    let Some(mechanism) = table::kind(table, room, path, errors) else { return (None, None) };
-    (Some(mechanism), table::spec(table, mechanism, &keys(section), path, errors))
+    let mechanism = table::kind(table, room, at);
+    let also: Vec<&str> = section.names().collect();
+    (mechanism, mechanism.and_then(|mechanism| table::spec(table, mechanism, &also, at)))
 }

@@ -4,9 +4,9 @@ use evenflow_base::Time;
 use evenflow_base::schema::{Mechanism, Range, Room, Type};
 use serde_json::Value as Json;
 
-use super::{Table, list, single};
+use super::{Table, single};
 use crate::catalogue;
-use crate::errors::{Errors, join, shown, suggestion};
+use crate::errors::{At, Errors, suggestion};
 
 /// The most instants at which a queue changes: it is built for each of them.
 const MOST: usize = 1000;
@@ -15,44 +15,33 @@ const MOST: usize = 1000;
 pub(super) fn steps<T>(
     json: &Json,
     of: &str,
-    path: &str,
-    errors: &mut Errors,
-    mut value: impl FnMut(&Json, &str, &mut Errors) -> Option<T>,
+    at: &At,
+    mut value: impl FnMut(&Json, &At) -> Option<T>,
 ) -> Option<Vec<(Time, T)>> {
-    let before = errors.len();
-    let items = list(json, &format!("[time, {of}] pairs"), path, errors)?;
+    let before = at.count();
+    let items = at.list(json, &format!("a list of [time, {of}] pairs is needed"))?;
     if items.is_empty() {
-        return errors.none(path, format!("must have at least one {of}"));
+        return at.none(format!("must have at least one {of}"));
     }
-    let mut steps: Vec<Option<(Time, T)>> = Vec::new();
     let mut last: Option<f64> = None;
-    for (i, item) in items.iter().enumerate() {
-        let here = format!("{path}[{i}]");
-        let Json::Array(pair) = item else {
-            errors.push(here, format!("[time, {of}] is needed, not {}", shown(item)));
-            steps.push(None);
-            continue;
+    let step = |(i, item): (usize, &Json)| {
+        let here = at.item(i);
+        let pair = here.list(item, &format!("[time, {of}] is needed"))?;
+        let [time, given] = pair else {
+            return here.none(format!("[time, {of}] is needed, not a list of {}", pair.len()));
         };
-        let [at, given] = pair.as_slice() else {
-            errors.push(here, format!("[time, {of}] is needed, not a list of {}", pair.len()));
-            steps.push(None);
-            continue;
-        };
-        let at = single(at, Type::Duration, &Range::NOT_NEGATIVE, &format!("{here}[0]"), errors)
-            .and_then(|v| v.number());
-        let given = value(given, &format!("{here}[1]"), errors);
-        if let Some(at) = at {
-            if i == 0 && at != 0.0 {
-                errors.push(format!("{here}[0]"), "the first step must be at \"0 s\"");
-            }
-            if last.is_some_and(|last| at <= last) {
-                errors.push(format!("{here}[0]"), "steps must be in order of time");
-            }
-            last = Some(at);
+        let (given, here) = (value(given, &here.item(1)), here.item(0));
+        let time = single(time, Type::Duration, &Range::NOT_NEGATIVE, &here)?.number()?;
+        if i == 0 && time != 0.0 {
+            here.error("the first step must be at \"0 s\"");
         }
-        steps.push(at.zip(given).map(|(at, given)| (Time::from_seconds(at), given)));
-    }
-    steps.into_iter().collect::<Option<_>>().filter(|_| errors.len() == before)
+        if last.replace(time).is_some_and(|last| time <= last) {
+            here.error("steps must be in order of time");
+        }
+        Some((Time::from_seconds(time), given?))
+    };
+    let steps: Vec<_> = items.iter().enumerate().map(step).collect();
+    steps.into_iter().collect::<Option<_>>().filter(|_| at.count() == before)
 }
 
 /// A value of a queue's table that has steps.
@@ -74,15 +63,15 @@ pub(super) struct Versions {
 
 impl Versions {
     /// Looks for steps in the limit and the scheduler of a queue's `table` at `path`.
-    pub(super) fn of(table: &Table, path: &str, errors: &mut Errors) -> Versions {
+    pub(super) fn of(table: &Table, at: &At) -> Versions {
         let (mut stepped, mut broken) = (Vec::new(), Vec::new());
         let kind = table.get("scheduler").and_then(|scheduler| scheduler.get("kind")).and_then(Json::as_str);
         let mechanism =
             kind.and_then(|kind| catalogue::all(Room::Scheduler).into_iter().find(|m| m.kind == kind));
         for key in ["limit", "scheduler"] {
             if let Some(json) = table.get(key) {
-                let at = (&mut vec![key.to_owned()], join(path, key));
-                look(json, at, mechanism, &mut stepped, &mut broken, errors);
+                let keys = &mut vec![key.to_owned()];
+                look(json, keys, mechanism, &mut stepped, &mut broken, &at.key(key));
             }
         }
         let all = stepped.iter().flat_map(|value| value.steps.iter().map(|step| step.0));
@@ -90,8 +79,7 @@ impl Versions {
         times.sort_unstable();
         times.dedup();
         if times.len() > MOST {
-            let why = format!("changes {} times; {MOST} are the most", times.len() - 1);
-            errors.push(path, why);
+            at.error(format!("changes {} times; {MOST} are the most", times.len() - 1));
             times.truncate(1);
         }
         Versions { stepped, broken, times }
@@ -121,20 +109,18 @@ impl Versions {
     }
 
     /// Reports the errors of the table at `time`, at the step that set it.
-    pub(super) fn report(&self, found: &Errors, time: Time, errors: &mut Errors) {
+    pub(super) fn report(&self, found: &Errors, time: Time, at: &At) {
         // A table of steps is neither a quantity nor a distribution.
         let said = |path: &str| {
-            self.broken.iter().any(|broken| {
-                path.strip_prefix(broken.as_str())
-                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-            })
+            let mut below = self.broken.iter().filter_map(|broken| path.strip_prefix(broken.as_str()));
+            below.any(|rest| rest.is_empty() || rest.starts_with('.'))
         };
         for (path, message) in found.iter().filter(|(path, _)| !said(path)) {
             let of = self.stepped.iter().find(|value| value.path == path);
             let step = of.and_then(|value| value.steps.iter().rposition(|step| step.0 <= time));
             match step {
-                Some(step) => errors.push(format!("{path}.steps[{step}][1]"), message),
-                None => errors.push(path, message),
+                Some(step) => at.elsewhere(path).key("steps").item(step).item(1).error(message),
+                None => at.elsewhere(path).error(message),
             }
         }
     }
@@ -161,22 +147,22 @@ fn may_change(mechanism: &Mechanism, keys: &[String]) -> &'static [&'static str]
 /// Finds the tables of steps in `json`, which stands where `keys` lead.
 fn look(
     json: &Json,
-    (keys, path): (&mut Vec<String>, String),
+    keys: &mut Vec<String>,
     mechanism: Option<&Mechanism>,
     found: &mut Vec<Stepped>,
     broken: &mut Vec<String>,
-    errors: &mut Errors,
+    at: &At,
 ) {
     let Json::Object(table) = json else { return };
     let Some(given) = table.get("steps") else {
         for (key, json) in table {
             keys.push(key.clone());
-            look(json, (keys, join(&path, key)), mechanism, found, broken, errors);
+            look(json, keys, mechanism, found, broken, &at.key(key));
             keys.pop();
         }
         return;
     };
-    super::unknown_keys(table, ["steps"], &path, errors);
+    super::unknown_keys(table, ["steps"], at);
     let key = keys.last().map_or("", String::as_str);
     let changes = mechanism.map_or(&[][..], |mechanism| may_change(mechanism, keys));
     if keys.len() > 1 && !changes.contains(&key) {
@@ -184,15 +170,14 @@ fn look(
             (Some(mechanism), []) => format!("; nothing of {} can", mechanism.kind),
             _ => suggestion(key, changes.iter().copied()),
         };
-        errors.push(&path, format!("{key} cannot change during the run{hint}"));
+        at.error(format!("{key} cannot change during the run{hint}"));
     }
-    let plain = |json: &Json, path: &str, errors: &mut Errors| match json {
-        Json::Object(_) | Json::Array(_) => {
-            errors.none(path, format!("a value is needed, not {}", shown(json)))
-        }
+    let plain = |json: &Json, at: &At| match json {
+        Json::Object(_) | Json::Array(_) => at.wrong(json, "a value is needed"),
         value => Some(value.clone()),
     };
-    match steps(given, key, &join(&path, "steps"), errors, plain) {
+    let path = at.path().to_owned();
+    match steps(given, key, &at.key("steps"), plain) {
         Some(steps) => found.push(Stepped { keys: keys.clone(), path, steps }),
         None => broken.push(path),
     }

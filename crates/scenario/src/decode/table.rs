@@ -1,5 +1,6 @@
 //! Decoding one table by its declaration: the part of the decoder that knows no mechanism by name.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use evenflow_base::schema::{
@@ -9,25 +10,13 @@ use serde_json::{Map, Value as Json};
 
 use super::single;
 use crate::catalogue;
-use crate::errors::{Errors, join, quoted, shown, suggestion};
+use crate::errors::{At, quoted, shown, suggestion};
 use crate::model::Spec;
 use crate::quantity;
 use crate::sections::Key;
 
 /// A table of a scenario file.
-pub type Table = Map<String, Json>;
-
-/// Decodes the parameters of `mechanism` from `table`: all that are given or have a default. `also` has keys
-/// of other tables. Adds all errors.
-pub fn decode_table(
-    table: &Table,
-    mechanism: &Mechanism,
-    also: &[&str],
-    path: &str,
-    errors: &mut Errors,
-) -> Values {
-    decode_params(table, mechanism.params, also, path, errors)
-}
+pub(crate) type Table = Map<String, Json>;
 
 /// The mechanism that `table` names, its parameters as far as they can be decoded, and those that cannot. Says nothing of errors.
 pub(crate) fn quietly(
@@ -36,21 +25,16 @@ pub(crate) fn quietly(
 ) -> Option<(&'static Mechanism, Values, Vec<&'static Param>)> {
     let Some(Json::String(name)) = table.get("kind") else { return None };
     let mechanism = catalogue::with_hidden().find(|m| m.room == room && m.kind == name)?;
-    let values = decode_params(table, mechanism.params, &[], "", &mut Errors::default());
+    let values = decode_params(table, mechanism.params, &[], &At::root(&RefCell::default()));
     let given = |param: &&Param| table.contains_key(param.name) && values.get(param.name).is_none();
     let faulty = mechanism.params.iter().filter(given).collect();
     Some((mechanism, values, faulty))
 }
 
-pub(crate) fn decode_params(
-    table: &Table,
-    params: &'static [Param],
-    also: &[&str],
-    path: &str,
-    errors: &mut Errors,
-) -> Values {
-    unknown_keys(table, params.iter().map(|p| p.name).chain(also.iter().copied()), path, errors);
-    let one = |param: &Param| Some((param.name, super::plain(table, &Key::of(param, &[]), path, errors)?));
+/// Decodes parameters from `table`: all that are given or have a default. `also` has keys of other tables.
+pub(crate) fn decode_params(table: &Table, params: &'static [Param], also: &[&str], at: &At) -> Values {
+    unknown_keys(table, params.iter().map(|p| p.name).chain(also.iter().copied()), at);
+    let one = |param: &Param| Some((param.name, super::plain(table, &Key::of(param, &[]), at)?));
     Values(params.iter().filter_map(one).collect())
 }
 
@@ -72,12 +56,7 @@ const OTHER_NAMES: &[(&str, &str, &str)] = &[
 ];
 
 /// Adds an error for each key that is not in `valid`.
-pub(crate) fn unknown_keys<'a>(
-    table: &Table,
-    valid: impl IntoIterator<Item = &'a str>,
-    path: &str,
-    errors: &mut Errors,
-) {
+pub(crate) fn unknown_keys<'a>(table: &Table, valid: impl IntoIterator<Item = &'a str>, at: &At) {
     let valid: Vec<&str> = valid.into_iter().collect();
     for key in table.keys().filter(|key| !valid.contains(&key.as_str())) {
         let other = OTHER_NAMES.iter().find(|(name, own, _)| name == key && valid.contains(own));
@@ -86,7 +65,7 @@ pub(crate) fn unknown_keys<'a>(
             None => suggestion(key, valid.iter().copied()),
         };
         let message = format!("unknown key {}{hint}", quoted(key));
-        errors.push(join(path, key), message);
+        at.key(key).error(message);
     }
 }
 
@@ -114,159 +93,124 @@ pub(crate) fn written(text: &str, ty: Type) -> Json {
 }
 
 /// One value of type `ty`.
-pub(crate) fn value(json: &Json, ty: Type, range: &Range, path: &str, errors: &mut Errors) -> Option<Value> {
-    if quantity::is_quantity(ty) {
-        return quantity::quantity(json, ty, range, path, errors);
-    }
-    let result = match ty {
+pub(crate) fn value(json: &Json, ty: Type, range: &Range, at: &At) -> Option<Value> {
+    let not_valid = |word: &str, words: &[&'static str]| {
+        at.none(format!("{} is not valid{}", quoted(word), suggestion(word, words.iter().copied())))
+    };
+    let whole = |needed: &str| at.ok(whole(json, range, needed)).map(Value::Number);
+    let (_, example) = ty.describe();
+    match ty {
         Type::BytesOr(words) => match json.as_str() {
-            Some(word) if words.contains(&word) => Ok(Value::Word(word.into())),
+            Some(word) if words.contains(&word) => Some(Value::Word(word.into())),
             Some(word)
                 if !word.trim_start().starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c)) =>
             {
-                Err(format!("{} is not valid{}", quoted(word), suggestion(word, words.iter().copied())))
+                not_valid(word, words)
             }
-            _ => return quantity::quantity(json, Type::Bytes, range, path, errors),
+            _ => quantity::quantity(json, Type::Bytes, range, at),
         },
-        Type::IntegerOr(word) if json.as_str() == Some(word) => Ok(Value::Word(word.into())),
-        Type::Integer => whole(json, range, "a whole number").map(Value::Number),
-        Type::IntegerOr(word) => {
-            whole(json, range, &format!("a whole number or \"{word}\"")).map(Value::Number)
+        Type::IntegerOr(word) if json.as_str() == Some(word) => Some(Value::Word(word.into())),
+        Type::Integer => whole("a whole number is needed"),
+        Type::IntegerOr(word) => whole(&format!("a whole number or \"{word}\" is needed")),
+        Type::Flag => json.as_bool().map(Value::Flag).or_else(|| at.wrong(json, "true or false is needed")),
+        Type::Choice(words) => {
+            let number = json.as_number().map(ToString::to_string);
+            match json.as_str().or(number.as_deref()) {
+                Some(word) if words.contains(&word) => Some(Value::Word(word.into())),
+                Some(word) if number.is_none() => not_valid(word, words),
+                _ => at.wrong(json, &format!("one of {} is needed", words.join(", "))),
+            }
         }
-        Type::Flag => match json {
-            Json::Bool(flag) => Ok(Value::Flag(*flag)),
-            other => Err(format!("true or false is needed, not {}", shown(other))),
-        },
-        Type::Choice(words) => match json {
-            Json::String(word) if words.contains(&word.as_str()) => Ok(Value::Word(word.clone())),
-            Json::Number(word) if words.contains(&word.to_string().as_str()) => {
-                Ok(Value::Word(word.to_string()))
-            }
-            Json::String(word) => {
-                Err(format!("{} is not valid{}", quoted(word), suggestion(word, words.iter().copied())))
-            }
-            other => Err(format!("one of {} is needed, not {}", words.join(", "), shown(other))),
-        },
-        Type::Names => return names(json, path, errors).map(Value::Names),
-        Type::NumberPerClass => {
-            return per_class(json, Type::Number, range, path, errors).map(Value::Numbers);
+        Type::Names => names(json, at).map(Value::Names),
+        Type::Name => at.name(at.text(json, "a name is needed")?).map(|name| Value::Word(name.into())),
+        Type::Table(table) => nested(json, table, at).map(Value::Table),
+        Type::TablePerName(of) => {
+            let needed = format!("a table of {} tables by name is needed", of.name);
+            let tables = at.table(json, &needed)?;
+            each_named(tables, at, |json, here| nested(json, of, here)).map(Value::Tables)
         }
-        Type::Name => match json {
-            Json::String(text) => name_problem(text).map_or_else(|| Ok(Value::Word(text.clone())), Err),
-            other => Err(format!("a name is needed, not {}", shown(other))),
-        },
-        Type::Table(table) => return nested(json, table, path, errors).map(Value::Table),
-        Type::TablePerName(table) => return tables(json, table, path, errors).map(Value::Tables),
-        Type::Rates => return rates(json, range, path, errors).map(Value::Rates),
-        Type::ByteRows => return byte_rows(json, range, path, errors).map(Value::ByteRows),
-        Type::Mechanism(room) => return mechanism(json, room, path, errors).map(Value::Table),
-        _ => return per_class(json, Type::Duration, range, path, errors).map(Value::SecondsPerClass),
-    };
-    result.map_err(|message| errors.push(path, message)).ok()
+        Type::Rates => {
+            let list = at.list(json, &format!("a list of rates is needed, for example {example}"))?;
+            row(list, Type::Rate, range, at).map(Value::Rates)
+        }
+        Type::ByteRows => {
+            let list =
+                at.list(json, &format!("a list of lists of bytes is needed, for example {example}"))?;
+            let bytes = |json: &Json, at: &At| {
+                row(at.list(json, "a list of bytes is needed")?, Type::Bytes, range, at)
+            };
+            each(list, at, bytes).map(Value::ByteRows)
+        }
+        Type::Mechanism(room) => mechanism(json, room, at).map(|Spec { mechanism, mut values }| {
+            values.0.insert("kind", Value::Word(mechanism.kind.into()));
+            Value::Table(values)
+        }),
+        Type::NumberPerClass | Type::DurationPerClass => {
+            let needed = format!("a table by traffic class is needed, for example {example}");
+            let table = at.table(json, &needed)?;
+            let (of, make): (_, fn(_) -> _) = match ty {
+                Type::NumberPerClass => (Type::Number, Value::Numbers),
+                _ => (Type::Duration, Value::SecondsPerClass),
+            };
+            each_named(table, at, |json, here| single(json, of, range, here)?.number()).map(make)
+        }
+        quantity => quantity::quantity(json, quantity, range, at),
+    }
 }
 
 /// A table inside a mechanism's.
-fn nested(json: &Json, of: &Nested, path: &str, errors: &mut Errors) -> Option<Values> {
-    let Json::Object(table) = json else {
-        return errors.none(path, format!("a {} table is needed, not {}", of.name, shown(json)));
-    };
-    let before = errors.len();
-    let values = decode_params(table, of.params, &[], path, errors);
-    (errors.len() == before).then_some(values)
+fn nested(json: &Json, of: &Nested, at: &At) -> Option<Values> {
+    let table = at.table(json, &format!("a {} table is needed", of.name))?;
+    let before = at.count();
+    let values = decode_params(table, of.params, &[], at);
+    (at.count() == before).then_some(values)
 }
 
-/// A mechanism inside a mechanism's table, by its name or with parameters: these, and its `kind`.
-fn mechanism(json: &Json, room: Room, path: &str, errors: &mut Errors) -> Option<Values> {
+/// A mechanism by its name, or a table with its kind and parameters.
+pub(crate) fn mechanism(json: &Json, room: Room, at: &At) -> Option<Spec> {
     let none = Table::new();
     let (mechanism, table) = match json {
-        Json::Object(table) => (kind(table, room, path, errors)?, table),
-        name => (named(name, room, path, errors)?, &none),
+        Json::Object(table) => (kind(table, room, at)?, table),
+        name => (named(name, room, at)?, &none),
     };
-    let Spec { mechanism, mut values } = spec(table, mechanism, &["kind"], path, errors)?;
-    values.0.insert("kind", Value::Word(mechanism.kind.into()));
-    Some(values)
-}
-
-/// A list of rates.
-fn rates(json: &Json, range: &Range, path: &str, errors: &mut Errors) -> Option<Vec<f64>> {
-    let Json::Array(list) = json else {
-        let example = Type::Rates.describe().1;
-        return errors
-            .none(path, format!("a list of rates is needed, for example {example}, not {}", shown(json)));
-    };
-    row(list, Type::Rate, range, path, errors)
+    spec(table, mechanism, &["kind"], at)
 }
 
 /// Quantities of one type, in order.
-fn row(list: &[Json], ty: Type, range: &Range, path: &str, errors: &mut Errors) -> Option<Vec<f64>> {
-    each(list, path, errors, |item, here, errors| single(item, ty, range, here, errors)?.number())
+fn row(list: &[Json], ty: Type, range: &Range, at: &At) -> Option<Vec<f64>> {
+    each(list, at, |item, here| single(item, ty, range, here)?.number())
 }
 
 /// Reads each item of a list with `one`; `None` means errors.
-fn each<T>(
-    list: &[Json],
-    path: &str,
-    errors: &mut Errors,
-    one: impl Fn(&Json, &str, &mut Errors) -> Option<T>,
-) -> Option<Vec<T>> {
-    let before = errors.len();
-    let items = list.iter().enumerate();
-    let all = items.filter_map(|(i, item)| one(item, &format!("{path}[{i}]"), errors)).collect();
-    (errors.len() == before).then_some(all)
+fn each<T>(list: &[Json], at: &At, one: impl Fn(&Json, &At) -> Option<T>) -> Option<Vec<T>> {
+    let before = at.count();
+    let all = list.iter().enumerate().filter_map(|(i, item)| one(item, &at.item(i))).collect();
+    (at.count() == before).then_some(all)
 }
 
 /// Reads each item of a table with `one`; `None` means errors.
 fn each_named<T>(
     table: &Table,
-    path: &str,
-    errors: &mut Errors,
-    one: impl Fn(&Json, &str, &mut Errors) -> Option<T>,
+    at: &At,
+    one: impl Fn(&Json, &At) -> Option<T>,
 ) -> Option<BTreeMap<String, T>> {
-    let before = errors.len();
+    let before = at.count();
     let mut all = BTreeMap::new();
     for (name, json) in table {
-        let here = join(path, name);
-        match name_problem(name) {
-            Some(problem) => errors.push(here, problem),
-            None => all.extend(one(json, &here, errors).map(|one| (name.clone(), one))),
+        let here = &at.key(name);
+        if here.name(name).is_some() {
+            all.extend(one(json, here).map(|one| (name.clone(), one)));
         }
     }
-    (errors.len() == before).then_some(all)
-}
-
-/// A list of lists of bytes.
-fn byte_rows(json: &Json, range: &Range, path: &str, errors: &mut Errors) -> Option<Vec<Vec<f64>>> {
-    let example = Type::ByteRows.describe().1;
-    let Json::Array(list) = json else {
-        let message =
-            format!("a list of lists of bytes is needed, for example {example}, not {}", shown(json));
-        return errors.none(path, message);
-    };
-    each(list, path, errors, |item, here, errors| match item {
-        Json::Array(items) => row(items, Type::Bytes, range, here, errors),
-        other => errors.none(here, format!("a list of bytes is needed, not {}", shown(other))),
-    })
-}
-
-/// Such tables by name.
-fn tables(json: &Json, of: &Nested, path: &str, errors: &mut Errors) -> Option<BTreeMap<String, Values>> {
-    let Json::Object(list) = json else {
-        return errors
-            .none(path, format!("a table of {} tables by name is needed, not {}", of.name, shown(json)));
-    };
-    each_named(list, path, errors, |json, here, errors| nested(json, of, here, errors))
+    (at.count() == before).then_some(all)
 }
 
 /// A whole number in `range`.
-pub(crate) fn whole(json: &Json, range: &Range, needed: &str) -> Result<f64, String> {
+fn whole(json: &Json, range: &Range, needed: &str) -> Result<f64, String> {
     const LARGEST: u64 = 1 << 53; // beyond it floats skip whole numbers
-    let x = match json {
-        Json::Number(n) => n.as_f64().filter(|x| x.fract() == 0.0),
-        _ => None,
-    };
-    let Some(x) = x else {
+    let Some(x) = json.as_number().and_then(|n| n.as_f64()).filter(|x| x.fract() == 0.0) else {
         let drawn = if json.is_object() { "; it cannot be drawn" } else { "" };
-        return Err(format!("{needed} is needed, not {}{drawn}", shown(json)));
+        return Err(format!("{needed}, not {}{drawn}", shown(json)));
     };
     if x < 0.0 {
         return Err(format!("must not be negative, but is {}", shown(json)));
@@ -281,97 +225,47 @@ pub(crate) fn whole(json: &Json, range: &Range, needed: &str) -> Result<f64, Str
     Ok(x)
 }
 
-/// The error in the name of a link, stage, group or class.
-pub(crate) fn name_problem(name: &str) -> Option<String> {
-    let inner = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
-    if name.chars().all(inner) && name.starts_with(|c: char| c != '-') {
-        return None;
-    }
-    Some(format!(
-        "{} is no name: a name has letters, digits, \"_\" and \"-\", and does not start with \"-\"",
-        quoted(name)
-    ))
-}
-
-fn names(json: &Json, path: &str, errors: &mut Errors) -> Option<Vec<String>> {
-    let Json::Array(list) = json else {
-        return errors.none(path, format!("a list of names is needed, not {}", shown(json)));
-    };
-    let before = errors.len();
+fn names(json: &Json, at: &At) -> Option<Vec<String>> {
+    let list = at.list(json, "a list of names is needed")?;
+    let before = at.count();
     let mut names: Vec<String> = Vec::new();
     for (i, item) in list.iter().enumerate() {
-        let here = format!("{path}[{i}]");
-        match item {
-            Json::String(name) if names.contains(name) => {
-                errors.push(here, format!("{} appears twice", quoted(name)));
-            }
-            Json::String(name) => match name_problem(name) {
-                None => names.push(name.clone()),
-                Some(problem) => errors.push(here, problem),
-            },
-            other => errors.push(here, format!("a name is needed, not {}", shown(other))),
+        let here = at.item(i);
+        let Some(name) = here.text(item, "a name is needed") else { continue };
+        if names.iter().any(|other| other == name) {
+            here.error(format!("{} appears twice", quoted(name)));
+        } else {
+            names.extend(here.name(name).map(str::to_owned));
         }
     }
-    (errors.len() == before).then_some(names)
-}
-
-fn per_class(
-    json: &Json,
-    ty: Type,
-    range: &Range,
-    path: &str,
-    errors: &mut Errors,
-) -> Option<BTreeMap<String, f64>> {
-    let Json::Object(table) = json else {
-        let example = match ty {
-            Type::Number => Type::NumberPerClass.describe().1,
-            _ => Type::DurationPerClass.describe().1,
-        };
-        return errors.none(
-            path,
-            format!("a table by traffic class is needed, for example {example}, not {}", shown(json)),
-        );
-    };
-    each_named(table, path, errors, |json, here, errors| single(json, ty, range, here, errors)?.number())
+    (at.count() == before).then_some(names)
 }
 
 /// The mechanism of `room` that the `kind` of `table` names; adds an error if there is none.
-pub(crate) fn kind(table: &Table, room: Room, path: &str, errors: &mut Errors) -> Option<&'static Mechanism> {
-    match table.get("kind") {
-        Some(json) => named(json, room, &join(path, "kind"), errors),
-        None => {
-            let names: Vec<&str> = catalogue::all(room).iter().map(|m| m.kind).collect();
-            errors.none(join(path, "kind"), format!("is required: one of {}", names.join(", ")))
-        }
-    }
+pub(crate) fn kind(table: &Table, room: Room, at: &At) -> Option<&'static Mechanism> {
+    let at = at.key("kind");
+    let Some(json) = table.get("kind") else {
+        let names: Vec<&str> = catalogue::all(room).iter().map(|m| m.kind).collect();
+        return at.none(format!("is required: one of {}", names.join(", ")));
+    };
+    named(json, room, &at)
 }
 
 /// The mechanism of `room` that `json` names.
-pub(crate) fn named(json: &Json, room: Room, path: &str, errors: &mut Errors) -> Option<&'static Mechanism> {
+fn named(json: &Json, room: Room, at: &At) -> Option<&'static Mechanism> {
     let what = catalogue::noun(room);
-    let Json::String(name) = json else {
-        return errors.none(path, format!("the name of a {what} is needed, not {}", shown(json)));
-    };
-    let found = catalogue::with_hidden().find(|m| m.room == room && m.kind == name);
-    if found.is_none() {
-        let message = catalogue::not_built(room, name).unwrap_or_else(|| {
+    let name = at.text(json, &format!("the name of a {what} is needed"))?;
+    catalogue::with_hidden().find(|m| m.room == room && m.kind == name).or_else(|| {
+        at.none(catalogue::not_built(room, name).unwrap_or_else(|| {
             let valid = catalogue::all(room).into_iter().map(|m| m.kind);
             format!("unknown {what} {}{}", quoted(name), suggestion(name, valid))
-        });
-        errors.push(path, message);
-    }
-    found
+        }))
+    })
 }
 
 /// Decodes the parameters of `mechanism` and checks them together.
-pub(crate) fn spec(
-    table: &Table,
-    mechanism: &'static Mechanism,
-    also: &[&str],
-    path: &str,
-    errors: &mut Errors,
-) -> Option<Spec> {
-    partly(table, mechanism, also, path, errors).0
+pub(crate) fn spec(table: &Table, mechanism: &'static Mechanism, also: &[&str], at: &At) -> Option<Spec> {
+    partly(table, mechanism, also, at).0
 }
 
 /// The same, and those parameters that could be read where something is wrong.
@@ -379,19 +273,18 @@ pub(crate) fn partly(
     table: &Table,
     mechanism: &'static Mechanism,
     also: &[&str],
-    path: &str,
-    errors: &mut Errors,
+    at: &At,
 ) -> (Option<Spec>, Values) {
-    let before = errors.len();
-    let mut values = decode_table(table, mechanism, also, path, errors);
-    let sound = errors.len() == before;
+    let before = at.count();
+    let mut values = decode_params(table, mechanism.params, also, at);
+    let sound = at.count() == before;
     let check = if sound { catalogue::check } else { catalogue::check_partly };
     // A value that could not be decoded has an error already, and is not missing.
     let told = |name: &str| !sound && table.contains_key(name) && values.get(name).is_none();
     for (name, message) in together(mechanism, &values, check).into_iter().filter(|(name, _)| !told(name)) {
-        errors.push(join(path, name), message);
+        at.key(name).error(message);
     }
-    if errors.len() > before {
+    if at.count() > before {
         return (None, values);
     }
     catalogue::complete(mechanism, &mut values);
@@ -424,7 +317,7 @@ fn together(
             }
         }
     }
-    if laws(values) > 0 {
+    if laws(values).iter().any(|law| !matches!(law, Law::Dealt(_))) {
         // One sentence for each parameter, of the many draws that are wrong.
         let mut named = BTreeSet::new();
         problems.retain(|(name, _)| named.insert(*name));
@@ -437,46 +330,32 @@ fn together(
 
 /// Distributions that may draw invalid values of their parameter.
 fn out_of_range(mechanism: &Mechanism, values: &Values) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    for param in mechanism.params {
-        let Some(Value::Random(law)) = values.get(param.name) else { continue };
+    let problem = |param: &Param| {
+        let Some(Value::Random(law)) = values.get(param.name) else { return None };
         let (low, high) = law.extremes();
         let low = if param.ty == Type::Rate { low.max(1.0) } else { low };
-        if let Some(x) = [low, high].into_iter().find(|x| !param.range.holds(*x)) {
-            problems.push((
-                param.name,
-                format!(
-                    "may be drawn as {}, and must be {}; write a distribution with bounds, such as uniform",
-                    if x == 0.0 { "0".into() } else { format!("{x:.3e}") },
-                    param.range.words()
-                ),
-            ));
+        let x = [low, high].into_iter().find(|x| !param.range.holds(*x))?;
+        let shown = if x == 0.0 { "0".into() } else { format!("{x:.3e}") };
+        let why = format!(
+            "may be drawn as {shown}, and must be {}; write a distribution with bounds, such as uniform",
+            param.range.words()
+        );
+        Some((param.name, why))
+    };
+    mechanism.params.iter().filter_map(problem).collect()
+}
+
+/// The distributions in a table and in the tables inside it.
+fn laws(values: &Values) -> Vec<&Law> {
+    fn of(value: &Value) -> Vec<&Law> {
+        match value {
+            Value::Random(law) => vec![law],
+            Value::Table(table) => laws(table),
+            Value::Tables(tables) => tables.values().flat_map(laws).collect(),
+            _ => Vec::new(),
         }
     }
-    problems
-}
-
-/// The maximum number of dealt values in a table, at least one.
-fn turns(values: &Values) -> usize {
-    let of = |value: &Value| match value {
-        Value::Random(Law::Dealt(list)) => list.len(),
-        Value::Table(table) => turns(table),
-        Value::Tables(tables) => tables.values().map(turns).max().unwrap_or(1),
-        _ => 1,
-    };
-    values.0.values().map(of).max().unwrap_or(1)
-}
-
-/// How many values in a table are drawn, each for itself.
-fn laws(values: &Values) -> usize {
-    let of = |value: &Value| match value {
-        Value::Random(Law::Dealt(_)) => 0,
-        Value::Random(_) => 1,
-        Value::Table(table) => laws(table),
-        Value::Tables(tables) => tables.values().map(laws).sum(),
-        _ => 0,
-    };
-    values.0.values().map(of).sum()
+    values.0.values().flat_map(of).collect()
 }
 
 /// Sets of values that draws may give: every value that is dealt, with both ends of every law. Of many laws, one at a time
@@ -484,7 +363,13 @@ fn laws(values: &Values) -> usize {
 pub(super) fn likely(values: &Values) -> impl Iterator<Item = Values> {
     const ALL_CORNERS: usize = 6;
     const MOST: usize = 4000;
-    let (turns, laws) = (turns(values), laws(values));
+    let (mut turns, mut laws) = (1, 0);
+    for law in self::laws(values) {
+        match law {
+            Law::Dealt(list) => turns = turns.max(list.len()),
+            _ => laws += 1,
+        }
+    }
     let corners = if laws <= ALL_CORNERS { 1 << laws } else { 2 + 2 * laws };
     let is_high = move |corner: usize, law: usize| match corner {
         _ if laws <= ALL_CORNERS => corner >> law & 1 == 1,
@@ -520,9 +405,10 @@ fn settled(value: &Value, turn: usize, high: &mut dyn FnMut() -> bool) -> Value 
             }
         }
         Value::Table(table) => Value::Table(all_settled(table, turn, high)),
-        Value::Tables(tables) => Value::Tables(
-            tables.iter().map(|(name, table)| (name.clone(), all_settled(table, turn, high))).collect(),
-        ),
+        Value::Tables(tables) => {
+            let one = |(name, table): (&String, _)| (name.clone(), all_settled(table, turn, high));
+            Value::Tables(tables.iter().map(one).collect())
+        }
         other => other.clone(),
     }
 }

@@ -2,7 +2,7 @@
 
 use evenflow_base::schema::{Law, Sampler, Value};
 use evenflow_base::{End, Stream, Time};
-use evenflow_scenario::model::{Component, Group, Per, Target, Traffic};
+use evenflow_scenario::model::{Component, Group, Per, Subject, Traffic};
 use evenflow_traffic::data::UploadGiven;
 use evenflow_traffic::{Application, Poisson};
 use evenflow_transport::connection::Carries;
@@ -43,7 +43,7 @@ impl Builder<'_, '_> {
             let mut profiles = Vec::new();
             let shares = saves_metrics(group);
             let rate_samples = scenario.record.series.iter().any(|series| {
-                matches!(series.target, Target::Flow { group, observable: "delivery_rate", .. } if group == g)
+                series.target.of == Subject::Flow(g) && series.target.observable == "delivery_rate"
             });
             for user in 0..group.users as usize {
                 if self.is_stopped() {

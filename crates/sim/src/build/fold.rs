@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use evenflow_base::{Duration, End, Fine, Time};
 use evenflow_link::Queue;
-use evenflow_scenario::model::{Component, Every, Group, Per, Series, Target};
+use evenflow_scenario::model::{Component, Every, Group, Per, Series, Subject};
 
 use super::Builder;
 use crate::network::{Endpoint, Flow, Hop, Network};
@@ -103,10 +103,10 @@ impl Builder<'_, '_> {
             let begins = |group: &Group| group.path.first().is_some_and(|hop| hop.component == at);
             self.scenario.groups.iter().any(begins)
         };
-        let watches = |series: &Series| match series.target {
+        let watches = |series: &Series| match series.target.of {
             _ if series.every == Every::Packet => true,
-            Target::Queue { link, .. } | Target::Node { link, .. } => first(link),
-            Target::Link { .. } => true,
+            Subject::Queue(link, _) | Subject::Class(link, _) | Subject::Leaves(link) => first(link),
+            Subject::Link(_) => true,
             _ => false,
         };
         let lists = record.events.is_empty() && record.trace.is_empty();

@@ -3,7 +3,7 @@
 use evenflow_base::Time;
 use evenflow_queue::held::is_counter;
 use evenflow_queue::htb;
-use evenflow_scenario::model::{Copies as Which, EventKind, Every, Histogram, Node, Per, REVERSED, Target};
+use evenflow_scenario::model::{Copies as Which, EventKind, Every, Histogram, Per, Series, Subject, Target};
 
 use super::Builder;
 use super::copies::Places;
@@ -17,7 +17,7 @@ impl Builder<'_, '_> {
         let record = &self.scenario.record;
         let mut probes = Probes::default();
         for series in &record.series {
-            for (name, source, packet) in self.sources(&series.target, places) {
+            for (name, source, packet) in self.sources(series, places) {
                 let column = probes.series.len();
                 probes.series.push(Column { name, ..Column::default() });
                 probes.watches_links |= matches!(source, Source::Port(..));
@@ -105,109 +105,79 @@ impl Builder<'_, '_> {
     }
 
     /// The expanded sources of a series: name, what to read, and (side or stage, copy) for series by packet.
-    pub(super) fn sources(&self, target: &Target, places: &Places) -> Vec<(String, Source, (u32, u32))> {
+    pub(super) fn sources(&self, series: &Series, places: &Places) -> Vec<(String, Source, (u32, u32))> {
         let scenario = self.scenario;
         let Places { links, stages, first_port, first_stage } = places;
+        let Target { of, copies, inner, observable } = series.target;
         let numbers = |copies: Which, count: usize| match copies {
-            Which::All => (0..count).collect::<Vec<_>>(),
-            Which::One(n) => vec![n as usize],
+            Which::All => 0..count,
+            Which::One(n) => n as usize..n as usize + 1,
         };
-        let index = |per: Per, n: usize| if per == Per::Shared { String::new() } else { format!("[{n}]") };
-        match *target {
-            Target::Queue { link, way, copies, observable } => {
-                let spec = &scenario.links[link];
-                numbers(copies, links[link].list.len())
-                    .into_iter()
-                    .map(|n| {
-                        let of = format!("links.{}{}.{}", spec.name, index(spec.per, n), REVERSED[way]);
-                        let source = queue_source(first_port[link] + 2 * n + way, None, observable);
-                        (format!("{of}queue.{observable}"), source, ((2 * link + way) as u32, n as u32))
-                    })
-                    .collect()
+        let shared = of.component().is_some_and(|component| scenario.per(component) == Per::Shared);
+        let (mut inner_count, mut classes) = (1, 0);
+        let count = match of {
+            Subject::Stage(stage) => stages[stage].list.len(),
+            Subject::Flow(group) => {
+                inner_count = self.flows[group];
+                scenario.groups[group].users as usize
             }
-            Target::Loss { link, way, copies, observable } => {
-                let spec = &scenario.links[link];
-                numbers(copies, links[link].list.len())
-                    .into_iter()
-                    .map(|n| {
-                        let of = format!("links.{}{}.{}", spec.name, index(spec.per, n), REVERSED[way]);
-                        let source = Source::Loss(first_port[link] + 2 * n + way, observable);
-                        (format!("{of}loss.{observable}"), source, ((2 * link + way) as u32, n as u32))
-                    })
-                    .collect()
-            }
-            Target::Node { link, copies, node, observable } => {
+            Subject::Leaves(link) => {
                 let spec = &scenario.links[link];
                 let tree = spec.forward.queue.as_ref().and_then(|q| q.scheduler.as_ref());
-                let names: Vec<&str> = tree.into_iter().flat_map(|s| htb::class_names(&s.values)).collect();
-                let nodes: Vec<(String, u32)> = match node {
-                    Node::Named(n) => vec![(format!("classes.{}", names[n as usize]), n)],
-                    Node::Leaves(leaves) => numbers(leaves, self.owners(link, spec.scheduler_per()).len())
-                        .into_iter()
-                        .map(|n| (format!("leaves[{n}]"), (names.len() + n) as u32))
-                        .collect(),
+                classes = tree.map_or(0, |tree| htb::class_names(&tree.values).count());
+                inner_count = self.owners(link, spec.scheduler_per()).len();
+                links[link].list.len()
+            }
+            Subject::Queue(link, _)
+            | Subject::Loss(link, _)
+            | Subject::Class(link, _)
+            | Subject::Link(link) => links[link].list.len(),
+        };
+        let mut out = Vec::new();
+        for n in numbers(copies, count) {
+            for m in numbers(inner, inner_count) {
+                if self.is_stopped() {
+                    return out;
+                }
+                let (source, place) = match of {
+                    Subject::Queue(link, way) => {
+                        (queue_source(first_port[link] + 2 * n + way, None, observable), 2 * link + way)
+                    }
+                    Subject::Loss(link, way) => {
+                        (Source::Loss(first_port[link] + 2 * n + way, observable), 2 * link + way)
+                    }
+                    Subject::Class(link, class) => {
+                        (queue_source(first_port[link] + 2 * n, Some(class), observable), 2 * link)
+                    }
+                    Subject::Leaves(link) => {
+                        let node = Some((classes + m) as u32);
+                        (queue_source(first_port[link] + 2 * n, node, observable), 2 * link)
+                    }
+                    Subject::Link(link) if observable == "rate" => {
+                        (Source::Rate(first_port[link] + 2 * n), 2 * link)
+                    }
+                    Subject::Link(link) => (Source::Port(first_port[link] + 2 * n, observable), 2 * link),
+                    Subject::Stage(stage) => (Source::Stage(first_stage[stage] + n, observable), stage),
+                    Subject::Flow(group) if m >= lasting_flows(&scenario.groups[group]) => {
+                        let before: u32 = scenario.groups[..group].iter().map(|g| g.users).sum();
+                        (Source::Opened(before + n as u32, m as u32, observable), 0)
+                    }
+                    Subject::Flow(group) => {
+                        let id = self.first_flow[group] + n * self.flows[group] + m;
+                        let received = observable == "received_bytes";
+                        (if received { Source::Received(id) } else { Source::Sender(id, observable) }, 0)
+                    }
                 };
-                let mut out = Vec::new();
-                for n in numbers(copies, links[link].list.len()) {
-                    for (node, number) in &nodes {
-                        let name =
-                            format!("links.{}{}.queue.{node}.{observable}", spec.name, index(spec.per, n));
-                        let source = queue_source(first_port[link] + 2 * n, Some(*number), observable);
-                        out.push((name, source, (2 * link as u32, n as u32)));
-                    }
-                }
-                out
-            }
-            Target::Link { link, copies, counter } => {
-                let spec = &scenario.links[link];
-                numbers(copies, links[link].list.len())
-                    .into_iter()
-                    .map(|n| {
-                        let name = format!("links.{}{}.{counter}", spec.name, index(spec.per, n));
-                        let port = first_port[link] + 2 * n;
-                        let source = match counter {
-                            "rate" => Source::Rate(port),
-                            counter => Source::Port(port, counter),
-                        };
-                        (name, source, (2 * link as u32, n as u32))
-                    })
-                    .collect()
-            }
-            Target::Stage { stage, copies, observable } => {
-                let spec = &scenario.stages[stage];
-                numbers(copies, stages[stage].list.len())
-                    .into_iter()
-                    .map(|n| {
-                        let name = format!("stages.{}{}.{observable}", spec.name, index(spec.per, n));
-                        (name, Source::Stage(first_stage[stage] + n, observable), (stage as u32, n as u32))
-                    })
-                    .collect()
-            }
-            Target::Flow { group, users, flows, observable } => {
-                let spec = &scenario.groups[group];
-                let lasting = lasting_flows(spec);
-                let mut out = Vec::new();
-                for user in numbers(users, spec.users as usize) {
-                    for flow in numbers(flows, self.flows[group]) {
-                        if self.is_stopped() {
-                            return out;
-                        }
-                        let id = self.first_flow[group] + user * self.flows[group] + flow;
-                        let name = format!("groups.{}.users[{user}].flows[{flow}].{observable}", spec.name);
-                        let source = match observable {
-                            name if flow >= lasting => {
-                                let before: u32 = scenario.groups[..group].iter().map(|g| g.users).sum();
-                                Source::Opened(before + user as u32, flow as u32, name)
-                            }
-                            "received_bytes" => Source::Received(id),
-                            name => Source::Sender(id, name),
-                        };
-                        out.push((name, source, (0, 0)));
-                    }
-                }
-                out
+                // Its own name, with numbers in place of all copies.
+                let stars = [(n, copies, shared), (m, inner, false)];
+                let stars = stars.into_iter().filter(|(_, copies, shared)| *copies == Which::All && !shared);
+                let name = stars.fold(series.of.clone(), |name, (number, ..)| {
+                    name.replacen("[*]", &format!("[{number}]"), 1)
+                });
+                out.push((name, source, (place as u32, n as u32)));
             }
         }
+        out
     }
 }
 

@@ -14,7 +14,7 @@ use evenflow_queue::htb;
 use evenflow_queue::{Admission, Gate, Limit, LinkFacts, Qdisc, Scheduler, Setting, implied_limit};
 use evenflow_scenario::model::{
     Change, Component, Direction, EventKind, Every, Histogram, InFlight, Jitter as JitterSpec, Lost, Order,
-    Queue as QueueSpec, RateSpec, SchedulerPer, Serve, Spec, Target,
+    Queue as QueueSpec, RateSpec, SchedulerPer, Serve, Spec, Subject,
 };
 
 use super::Builder;
@@ -354,27 +354,23 @@ impl Builder<'_, '_> {
 
     /// Whether a series records values of single decisions of a link's queue.
     fn watches_decisions(&self, link: usize, way: usize) -> bool {
-        self.scenario.record.series.iter().any(|series| match series.target {
-            Target::Queue { link: l, way: w, observable, .. } => {
-                (l, w) == (link, way) && (series.every == Every::Departure || observable == DRAW)
-            }
-            _ => false,
+        self.scenario.record.series.iter().any(|series| {
+            series.target.of == Subject::Queue(link, way)
+                && (series.every == Every::Departure || series.target.observable == DRAW)
         })
     }
 
     /// Whether a series records values of a link's random losses.
     fn watches_losses(&self, link: usize, way: usize) -> bool {
-        let of = |target| matches!(target, Target::Loss { link: l, way: w, .. } if (l, w) == (link, way));
-        self.scenario.record.series.iter().any(|series| of(series.target))
+        self.scenario.record.series.iter().any(|series| series.target.of == Subject::Loss(link, way))
     }
 
     /// Whether a `[record]` section looks at the queue of a link, which must then exist as one.
     pub(super) fn observed(&self, link: usize, way: usize) -> bool {
         let record = &self.scenario.record;
-        let read = record.series.iter().any(|s| match s.target {
-            Target::Queue { link: l, way: w, .. } => (l, w) == (link, way),
-            Target::Node { link: l, .. } => l == link && way == 0,
-            _ => false,
+        let read = record.series.iter().any(|s| match s.target.of {
+            Subject::Class(l, _) | Subject::Leaves(l) => l == link && way == 0,
+            of => of == Subject::Queue(link, way),
         });
         let counted = record.histograms.iter().any(|histogram| histogram.queue_read() == Some(link));
         read || (way == 0 && (counted || record.events.contains(&EventKind::Arrival)))
