@@ -5,9 +5,9 @@
 //! they mean the same.
 
 use evenflow_base::schema::{Law, Value, Values};
-use evenflow_base::{Duration, dscp};
+use evenflow_base::{Duration, Rate, Time, dscp};
 use evenflow_traffic::Leaving;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 
 use crate::model::{
@@ -17,23 +17,16 @@ use crate::model::{
 
 /// The canonical JSON of a scenario.
 pub(crate) fn json(scenario: &Scenario) -> String {
-    let named = |items: Vec<(&str, Json)>| {
-        Json::Object(items.into_iter().map(|(name, json)| (name.to_owned(), json)).collect())
-    };
-    let mut tree = json!({
-        "duration": seconds(scenario.duration.seconds()),
-        "warmup": seconds(scenario.warmup.seconds()),
-        "links": named(scenario.links.iter().map(|l| (l.name.as_str(), link(l))).collect()),
-        "stages": named(scenario.stages.iter().map(|s| (s.name.as_str(), stage(s, scenario))).collect()),
-        "groups": named(scenario.groups.iter().map(|g| (g.name.as_str(), group(g, scenario))).collect()),
+    let arrivals = || scenario.arrivals.iter().map(|a| (a.name.as_str(), arrivals(a))).collect::<Json>();
+    text(json!({
+        "duration": time(scenario.duration),
+        "warmup": time(scenario.warmup),
+        "links": scenario.links.iter().map(|l| (l.name.as_str(), link(l))).collect::<Json>(),
+        "stages": scenario.stages.iter().map(|s| (s.name.as_str(), stage(s, scenario))).collect::<Json>(),
+        "arrivals": (!scenario.arrivals.is_empty()).then(arrivals),
+        "groups": scenario.groups.iter().map(|g| (g.name.as_str(), group(g, scenario))).collect::<Json>(),
         "record": record(&scenario.record, scenario),
-    });
-    if !scenario.arrivals.is_empty() {
-        tree["arrivals"] = named(scenario.arrivals.iter().map(|a| (a.name.as_str(), arrivals(a))).collect());
-    }
-    let mut text = String::new();
-    write(&tree, &mut text);
-    text
+    }))
 }
 
 /// The first 16 hexadecimal digits of the SHA-256 of a canonical form.
@@ -41,43 +34,37 @@ pub(crate) fn hash(canonical: &str) -> String {
     Sha256::digest(canonical.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Compact JSON with sorted keys, whatever order the map has.
-fn write(json: &Json, out: &mut String) {
-    match json {
-        Json::Array(list) => {
-            out.push('[');
-            for (i, item) in list.iter().enumerate() {
-                if i > 0 {
-                    out.push(',');
-                }
-                write(item, out);
+/// Compact JSON with sorted keys, whatever order the map has. Keys without a value are left out.
+fn text(json: Json) -> String {
+    fn present(json: Json) -> Json {
+        match json {
+            Json::Object(table) => {
+                let given = table.into_iter().filter(|(_, value)| !value.is_null());
+                given.map(|(key, value)| (key, present(value))).collect()
             }
-            out.push(']');
+            Json::Array(list) => list.into_iter().map(present).collect(),
+            scalar => scalar,
         }
-        Json::Object(table) => {
-            let mut keys: Vec<&String> = table.keys().collect();
-            keys.sort_unstable();
-            out.push('{');
-            for (i, key) in keys.into_iter().enumerate() {
-                if i > 0 {
-                    out.push(',');
-                }
-                out.push_str(&Json::String(key.clone()).to_string());
-                out.push(':');
-                write(&table[key], out);
-            }
-            out.push('}');
-        }
-        scalar => out.push_str(&scalar.to_string()),
     }
+    let mut json = present(json);
+    json.sort_all_objects();
+    json.to_string()
 }
 
 fn seconds(x: f64) -> Json {
-    Json::String(format!("{x} s"))
+    format!("{x} s").into()
+}
+
+fn time(time: Duration) -> Json {
+    seconds(time.seconds())
 }
 
 fn bits_per_second(x: f64) -> Json {
-    Json::String(format!("{x} bit/s"))
+    format!("{x} bit/s").into()
+}
+
+fn bytes(x: f64) -> Json {
+    format!("{x} B").into()
 }
 
 /// Whole numbers without a point, so that `1` and `1.0` are the same.
@@ -89,34 +76,29 @@ pub(crate) fn value(value: &Value) -> Json {
     match value {
         Value::Rate(x) => bits_per_second(*x),
         Value::Seconds(x) => seconds(*x),
-        Value::Bytes(x) => Json::String(format!("{x} B")),
-        Value::Packets(x) => Json::String(format!("{x} packets")),
-        Value::PacketRate(x) => Json::String(format!("{x} packets/s")),
+        Value::Bytes(x) => bytes(*x),
+        Value::Packets(x) => format!("{x} packets").into(),
+        Value::PacketRate(x) => format!("{x} packets/s").into(),
         Value::Number(x) => number(*x),
         Value::Flag(flag) => json!(flag),
         Value::Word(word) => json!(word),
         Value::Names(names) => json!(names),
-        Value::Rates(rates) => rates.iter().map(|rate| bits_per_second(*rate)).collect(),
+        Value::Rates(rates) => rates.iter().copied().map(bits_per_second).collect(),
         Value::ByteRows(rows) => {
-            let row = |row: &Vec<f64>| row.iter().map(|x| Json::String(format!("{x} B"))).collect::<Json>();
-            rows.iter().map(row).collect()
+            rows.iter().map(|row| row.iter().copied().map(bytes).collect::<Json>()).collect()
         }
-        Value::Numbers(table) => {
-            Json::Object(table.iter().map(|(class, x)| (class.clone(), number(*x))).collect())
-        }
+        Value::Numbers(table) => table.iter().map(|(class, x)| (class.as_str(), number(*x))).collect(),
         Value::SecondsPerClass(table) => {
-            Json::Object(table.iter().map(|(class, x)| (class.clone(), seconds(*x))).collect())
+            table.iter().map(|(class, x)| (class.as_str(), seconds(*x))).collect()
         }
         Value::Table(table) => self::table(table),
-        Value::Tables(tables) => {
-            Json::Object(tables.iter().map(|(name, t)| (name.clone(), table(t))).collect())
-        }
+        Value::Tables(tables) => tables.iter().map(|(name, t)| (name.as_str(), table(t))).collect(),
         Value::Random(law) => self::law(law),
     }
 }
 
 fn table(values: &Values) -> Json {
-    Json::Object(values.0.iter().map(|(name, v)| ((*name).to_owned(), value(v))).collect())
+    values.0.iter().map(|(name, v)| (*name, value(v))).collect()
 }
 
 fn law(law: &Law) -> Json {
@@ -127,122 +109,92 @@ fn law(law: &Law) -> Json {
         Law::Gamma(mean, shape) => json!({ "gamma": [value(mean), number(*shape)] }),
         Law::Pareto(mean, shape) => json!({ "pareto": [value(mean), number(*shape)] }),
         Law::Lognormal(mean, sigma) => json!({ "lognormal": [value(mean), number(*sigma)] }),
-        Law::Dealt(values) => json!({ "values": values.iter().map(value).collect::<Vec<_>>() }),
+        Law::Dealt(values) => json!({ "values": values.iter().map(value).collect::<Json>() }),
     }
 }
 
 /// A mechanism as a table: its kind and its parameters.
-fn spec(spec: &Spec) -> Map<String, Json> {
-    let mut table = Map::new();
-    table.insert("kind".into(), json!(spec.mechanism.kind));
-    table.extend(spec.values.0.iter().map(|(name, v)| ((*name).to_owned(), value(v))));
-    table
-}
-
-fn set_per(table: &mut Map<String, Json>, per: Per) {
-    let word = match per {
-        Per::Shared => return,
-        Per::User => "user".into(),
-        Per::Flow => "flow".into(),
-        Per::Group => "group".into(),
-        Per::Users(n) => format!("{n} users"),
-    };
-    table.insert("per".into(), Json::String(word));
-}
-
-fn link(link: &Link) -> Json {
-    let mut table = direction(&link.forward);
-    set_per(&mut table, link.per);
-    if let Some(reverse) = &link.reverse {
-        table.insert("reverse".into(), Json::Object(direction(reverse)));
-    }
-    if link.in_flight != InFlight::OldRate {
-        table.insert("in_flight".into(), json!(link.in_flight.word()));
-    }
-    if let Some(jitter) = &link.jitter {
-        table.insert("jitter".into(), self::jitter(jitter));
-    }
-    if let Some(loss) = &link.loss {
-        table.insert("loss".into(), self::loss(loss));
-    }
-    Json::Object(table)
-}
-
-fn jitter(jitter: &Jitter) -> Json {
-    let (order, direction) = (jitter.order.word(), jitter.ways.word());
-    let mut json = json!({ "normal": value(&jitter.deviation), "order": order, "direction": direction });
-    if jitter.correlation > 0.0 {
-        json["correlation"] = json!(jitter.correlation);
-    }
-    if jitter.from > Duration::ZERO {
-        json["from"] = seconds(jitter.from.seconds());
-    }
-    if let Some(until) = jitter.until {
-        json["until"] = seconds(until.seconds());
-    }
+fn spec(spec: &Spec) -> Json {
+    let mut json = table(&spec.values);
+    json["kind"] = spec.mechanism.kind.into();
     json
 }
 
-fn loss(loss: &Loss) -> Json {
-    let mut table = Map::new();
-    match &loss.which {
-        Lost::Random(probability) => table.insert("probability".into(), value(probability)),
-        Lost::Bursts(probability, burst) => {
-            table.insert("burst".into(), json!(burst));
-            table.insert("probability".into(), value(probability))
-        }
-        Lost::Every(nth) => table.insert("every".into(), json!(nth)),
-    };
-    table.insert("from".into(), seconds(loss.from.seconds()));
-    table.extend(loss.until.map(|until| ("until".into(), seconds(until.seconds()))));
-    table.insert("direction".into(), json!(loss.ways.word()));
-    if let Some((most, delay)) = loss.again {
-        table.insert("retransmissions".into(), json!(most));
-        table.insert("retransmission_delay".into(), seconds(delay.seconds()));
+fn per(per: Per) -> Json {
+    match per {
+        Per::Shared => Json::Null,
+        Per::User => "user".into(),
+        Per::Flow => "flow".into(),
+        Per::Group => "group".into(),
+        Per::Users(n) => format!("{n} users").into(),
     }
-    Json::Object(table)
 }
 
-fn direction(direction: &Direction) -> Map<String, Json> {
-    let mut table = Map::new();
-    table.insert("delay".into(), value(&direction.delay));
-    match &direction.rate {
-        None => {}
-        Some(RateSpec::Constant(rate)) => {
-            table.insert("rate".into(), value(rate));
+fn link(link: &Link) -> Json {
+    let mut json = direction(&link.forward);
+    json["per"] = per(link.per);
+    json["reverse"] = link.reverse.as_ref().map(direction).into();
+    json["in_flight"] = Some(link.in_flight.word()).filter(|_| link.in_flight != InFlight::OldRate).into();
+    json["jitter"] = link.jitter.as_ref().map(jitter).into();
+    json["loss"] = link.loss.as_ref().map(loss).into();
+    json
+}
+
+fn jitter(jitter: &Jitter) -> Json {
+    json!({
+        "normal": value(&jitter.deviation),
+        "correlation": Some(jitter.correlation).filter(|correlation| *correlation > 0.0),
+        "order": jitter.order.word(),
+        "from": Some(jitter.from).filter(|from| *from > Duration::ZERO).map(time),
+        "until": jitter.until.map(time),
+        "direction": jitter.ways.word(),
+    })
+}
+
+fn loss(loss: &Loss) -> Json {
+    let (probability, burst, every) = match &loss.which {
+        Lost::Random(probability) => (Some(value(probability)), None, None),
+        Lost::Bursts(probability, burst) => (Some(value(probability)), Some(burst), None),
+        Lost::Every(nth) => (None, None, Some(nth)),
+    };
+    json!({
+        "probability": probability,
+        "burst": burst,
+        "every": every,
+        "from": time(loss.from),
+        "until": loss.until.map(time),
+        "direction": loss.ways.word(),
+        "retransmissions": loss.again.map(|(most, _)| most),
+        "retransmission_delay": loss.again.map(|(_, delay)| time(delay)),
+    })
+}
+
+fn direction(direction: &Direction) -> Json {
+    let step =
+        |(at, rate): &(Time, Rate)| json!([seconds(at.seconds()), bits_per_second(rate.bits_per_second())]);
+    let rate = |rate: &RateSpec| match rate {
+        RateSpec::Constant(rate) => value(rate),
+        RateSpec::Steps(steps) => json!({ "steps": steps.iter().map(step).collect::<Json>() }),
+        RateSpec::Opportunities(at, size) => {
+            json!({ "opportunities": &**at, "bytes": bytes((*size).into()) })
         }
-        Some(RateSpec::Steps(steps)) => {
-            let steps: Vec<Json> = steps
-                .iter()
-                .map(|(at, rate)| json!([seconds(at.seconds()), bits_per_second(rate.bits_per_second())]))
-                .collect();
-            table.insert("rate".into(), json!({ "steps": steps }));
-        }
-        Some(RateSpec::Opportunities(at, bytes)) => {
-            table.insert("rate".into(), json!({ "opportunities": &**at, "bytes": format!("{bytes} B") }));
-        }
-    }
-    if let Some(Serve { every, wait }) = direction.serve {
-        let (every, wait) = (seconds(every.seconds()), seconds(wait.seconds()));
-        table.insert("serve".into(), json!({ "kind": Service::Grants.word(), "every": every, "wait": wait }));
-    }
-    if let Some(queue) = &direction.queue {
-        table.insert("queue".into(), self::queue(queue));
-    }
-    table
+    };
+    let serve = |Serve { every, wait }: Serve| json!({ "kind": Service::Grants.word(), "every": time(every), "wait": time(wait) });
+    json!({
+        "rate": direction.rate.as_ref().map(rate),
+        "delay": value(&direction.delay),
+        "serve": direction.serve.map(serve),
+        "queue": direction.queue.as_ref().map(queue),
+    })
 }
 
 fn queue(queue: &Queue) -> Json {
-    let mut table = spec(&queue.rule);
-    if let Some(limit) = &queue.limit {
-        table.insert("limit".into(), value(limit));
-    }
-    let scheduler = match &queue.scheduler {
+    let mut now = spec(&queue.rule);
+    now["limit"] = queue.limit.as_ref().map(value).into();
+    now["scheduler"] = match &queue.scheduler {
         None => json!({ "kind": evenflow_queue::fifo::TABLE.kind }),
-        Some(scheduler) => Json::Object(spec(scheduler)),
+        Some(scheduler) => spec(scheduler),
     };
-    table.insert("scheduler".into(), scheduler);
-    let now = Json::Object(table);
     if queue.changes.is_empty() {
         return now;
     }
@@ -256,87 +208,77 @@ fn queue(queue: &Queue) -> Json {
 fn stepped(versions: Vec<(Json, Json)>) -> Json {
     let Some((_, first)) = versions.first() else { return Json::Null };
     if let Json::Object(table) = first {
-        let of = |key: &String| versions.iter().map(|(at, v)| (at.clone(), v[key].clone())).collect();
-        return Json::Object(table.keys().map(|key| (key.clone(), stepped(of(key)))).collect());
+        let of = |key: &str| versions.iter().map(|(at, v)| (at.clone(), v[key].clone())).collect();
+        return table.keys().map(|key| (key.as_str(), stepped(of(key)))).collect();
     }
     let mut steps = versions;
     steps.dedup_by(|later, before| later.1 == before.1);
     match steps.len() {
         1 => steps.remove(0).1,
-        _ => json!({ "steps": steps.into_iter().map(|(at, value)| json!([at, value])).collect::<Vec<_>>() }),
+        _ => json!({ "steps": steps.into_iter().map(|(at, value)| json!([at, value])).collect::<Json>() }),
     }
 }
 
 fn stage(stage: &Stage, scenario: &Scenario) -> Json {
-    let mut table = spec(&stage.spec);
-    set_per(&mut table, stage.per);
-    if let Some(peer) = stage.peer {
-        table.insert("peer".into(), json!(scenario.stages[peer].name));
-    }
-    if let Some((link, way)) = stage.controls {
-        let sign = if way == 1 { "-" } else { "" };
-        table.insert("controls".into(), json!(format!("{sign}{}", scenario.links[link].name)));
-    }
-    Json::Object(table)
+    let mut json = spec(&stage.spec);
+    json["per"] = per(stage.per);
+    json["peer"] = stage.peer.map(|peer| scenario.stages[peer].name.as_str()).into();
+    let controlled = |(link, way): (usize, usize)| signed(&scenario.links[link].name, way == 1);
+    json["controls"] = stage.controls.map(controlled).into();
+    json
+}
+
+/// A name, and whether it stands for the reverse direction.
+fn signed(name: &str, reverse: bool) -> String {
+    if reverse { format!("-{name}") } else { name.to_owned() }
 }
 
 fn arrivals(arrivals: &Arrivals) -> Json {
-    let mut table = Map::new();
-    table.insert("interval".into(), value(&arrivals.interval));
-    table.insert("start".into(), seconds(arrivals.start.seconds()));
-    if let Some((until, abort)) = arrivals.ending {
-        table.insert("until".into(), seconds(until.seconds()));
-        table.insert("end".into(), json!(if abort { Leaving::Abort } else { Leaving::Close }.word()));
-    }
-    Json::Object(table)
+    let end = |(_, abort)| if abort { Leaving::Abort } else { Leaving::Close }.word();
+    json!({
+        "interval": value(&arrivals.interval),
+        "start": time(arrivals.start),
+        "until": arrivals.ending.map(|(until, _)| time(until)),
+        "end": arrivals.ending.map(end),
+    })
 }
 
 fn group(group: &Group, scenario: &Scenario) -> Json {
-    let hop = |hop: &Hop| {
-        let name = match hop.component {
-            Component::Link(i) => &scenario.links[i].name,
-            Component::Stage(i) => &scenario.stages[i].name,
-        };
-        if hop.against { format!("-{name}") } else { name.clone() }
+    let hop = |hop: &Hop| match hop.component {
+        Component::Link(i) => signed(&scenario.links[i].name, hop.against),
+        Component::Stage(i) => signed(&scenario.stages[i].name, hop.against),
     };
-    let mut table = Map::new();
-    table.insert("users".into(), json!(group.users));
-    table.insert("path".into(), json!(group.path.iter().map(hop).collect::<Vec<_>>()));
-    table.insert("traffic".into(), group.traffic.iter().map(|t| traffic(t, scenario)).collect());
-    if let Some(processing) = &group.processing {
-        table.insert("processing".into(), value(processing));
-    }
-    table.insert("weight".into(), value(&group.weight));
-    Json::Object(table)
+    json!({
+        "users": group.users,
+        "path": group.path.iter().map(hop).collect::<Json>(),
+        "traffic": group.traffic.iter().map(|t| traffic(t, scenario)).collect::<Json>(),
+        "processing": group.processing.as_ref().map(value),
+        "weight": value(&group.weight),
+    })
 }
 
 fn traffic(traffic: &Traffic, scenario: &Scenario) -> Json {
-    let mut table = spec(&traffic.spec);
-    table.insert("class".into(), json!(scenario.classes[usize::from(traffic.class)]));
-    if let Some(code) = traffic.dscp {
-        let name = dscp::NAMES.iter().find(|(_, own)| *own == code);
-        table.insert("dscp".into(), name.map_or(json!(code), |(name, _)| json!(name)));
-    }
-    if let Some(tcp) = &traffic.tcp {
-        table.insert("tcp".into(), self::tcp(tcp));
-    }
-    Json::Object(table)
+    let mut json = spec(&traffic.spec);
+    json["class"] = scenario.classes[usize::from(traffic.class)].as_str().into();
+    let name =
+        |code| dscp::NAMES.iter().find(|(_, own)| *own == code).map_or(json!(code), |(name, _)| json!(name));
+    json["dscp"] = traffic.dscp.map(name).into();
+    json["tcp"] = traffic.tcp.as_ref().map(tcp).into();
+    json
 }
 
 fn tcp(tcp: &Tcp) -> Json {
-    let lines = tcp.profile.lines();
-    let mut table: Map<String, Json> =
-        lines.into_iter().map(|(name, line)| (name.to_owned(), value(&line))).collect();
-    table.insert("congestion_control".into(), Json::Object(spec(&tcp.congestion_control)));
-    Json::Object(table)
+    let mut json: Json = tcp.profile.lines().into_iter().map(|(name, line)| (name, value(&line))).collect();
+    json["congestion_control"] = spec(&tcp.congestion_control);
+    json
 }
 
 fn record(record: &Record, scenario: &Scenario) -> Json {
     let series = record.series.iter().map(|series| {
         let every = match series.every {
-            Every::Packet => json!("packet"),
-            Every::Departure => json!("departure"),
-            Every::Interval(every) => seconds(every.seconds()),
+            Every::Packet => "packet".into(),
+            Every::Departure => "departure".into(),
+            Every::Interval(every) => time(every),
         };
         json!({ "of": series.of, "every": every })
     });
@@ -344,11 +286,13 @@ fn record(record: &Record, scenario: &Scenario) -> Json {
     histograms.sort_unstable();
     let mut events: Vec<&str> = record.events.iter().map(|kind| kind.word()).collect();
     events.sort_unstable();
-    let mut out = json!({ "series": series.collect::<Vec<_>>(), "histograms": histograms, "events": events });
-    if !record.trace.is_empty() {
-        out["trace"] = record.trace.iter().map(|traced| traced.of.as_str()).collect();
-    }
-    out
+    let trace = || record.trace.iter().map(|traced| traced.of.as_str()).collect::<Json>();
+    json!({
+        "series": series.collect::<Json>(),
+        "histograms": histograms,
+        "events": events,
+        "trace": (!record.trace.is_empty()).then(trace),
+    })
 }
 
 #[cfg(test)]
@@ -384,9 +328,8 @@ mod tests {
 
     #[test]
     fn keys_are_sorted_and_nothing_is_padded() {
-        let mut text = String::new();
-        write(&json!({ "b": [1, "x"], "a": { "d": null, "c": true } }), &mut text);
-        assert_eq!(text, r#"{"a":{"c":true,"d":null},"b":[1,"x"]}"#);
+        let json = json!({ "b": [1, "x"], "a": { "d": null, "c": true } });
+        assert_eq!(text(json), r#"{"a":{"c":true},"b":[1,"x"]}"#);
     }
 
     #[test]
