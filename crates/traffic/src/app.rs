@@ -2,7 +2,7 @@
 //!
 //! An application does no I/O; the instant is an argument. One machine acts at both ends of its connections,
 //! but each [`Event`] happens at one end. The host (the simulator or a test) carries out the [`Call`]s in
-//! order after [`Machine::on`] returns. Results arrive as later events.
+//! order after [`External::on`] returns. Results arrive as later events.
 
 use evenflow_base::params::Key;
 use evenflow_base::schema::{Mechanism, Problem, Sampler, Value, Values};
@@ -113,122 +113,25 @@ pub struct Setting<'a> {
     pub user: usize,
 }
 
-/// An application, whatever its type. Every [`Machine`] is one; a plug-in or a test implements it directly.
+/// The behaviour of an application, whatever its type. A plug-in or a test implements it too.
 pub trait External: std::fmt::Debug + Send {
-    /// See [`Machine::on`].
-    fn on(&mut self, event: Event, now: Time, calls: &mut Vec<Call>);
-
-    /// See [`Machine::CLIENT_AT_END`].
-    fn client_at_end(&self) -> bool {
-        false
-    }
-
-    /// See [`Machine::OWN_STARTS`].
-    fn own_starts(&self) -> bool {
-        false
-    }
-
-    /// See [`Machine::ADAPTS`].
-    fn adapts(&self) -> bool {
-        false
-    }
-
-    /// See [`Machine::observe`].
-    fn observe(&self, _name: &str, _now: Time) -> Option<f64> {
-        None
-    }
-
-    /// See [`Machine::fault`].
-    fn fault(&self) -> Option<NoLevel> {
-        None
-    }
-
-    /// See [`Machine::playback`].
-    fn playback(&self) -> Option<&Playback> {
-        None
-    }
-
-    /// See [`Machine::heap_bytes`].
-    fn heap_bytes(&self) -> u64 {
-        0
-    }
-}
-
-impl<M: Machine> External for M {
-    fn on(&mut self, event: Event, now: Time, calls: &mut Vec<Call>) {
-        Machine::on(self, event, now, calls);
-    }
-
-    fn client_at_end(&self) -> bool {
-        M::CLIENT_AT_END
-    }
-
-    fn own_starts(&self) -> bool {
-        M::OWN_STARTS
-    }
-
-    fn adapts(&self) -> bool {
-        M::ADAPTS
-    }
-
-    fn observe(&self, name: &str, now: Time) -> Option<f64> {
-        Machine::observe(self, name, now)
-    }
-
-    fn fault(&self) -> Option<NoLevel> {
-        Machine::fault(self)
-    }
-
-    fn playback(&self) -> Option<&Playback> {
-        Machine::playback(self)
-    }
-
-    fn heap_bytes(&self) -> u64 {
-        Machine::heap_bytes(self)
-    }
-}
-
-/// An adaptation rule asked for a level beyond the top of the ladder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the fields of a fault report")]
-pub struct NoLevel {
-    pub level: usize,
-    pub top: usize,
-}
-
-/// An application of this crate.
-pub trait Machine: Sized + std::fmt::Debug + Send {
-    /// Its table.
-    const TABLE: &'static Mechanism;
-
-    /// Whether the client is at the end of the path. Data then goes from server to client along the path, and
-    /// requests come with the ACKs.
-    const CLIENT_AT_END: bool;
-
-    /// Whether it starts with the run, and its flows at instants that it draws itself.
-    const OWN_STARTS: bool = false;
-
-    /// Whether it plays video of which it chooses the level.
-    const ADAPTS: bool = false;
-
-    /// Quantities of its table that are fixed for the whole run, and cannot be drawn.
-    const FIXED: &'static [&'static str] = &[];
-
-    /// Errors in the combination of parameters; some may be missing because they are wrong or must not be
-    /// drawn.
-    fn problems(_values: &Values) -> Vec<Problem> {
-        Vec::new()
-    }
-
-    /// A machine before its start, or errors in the combination of parameters.
-    fn build(values: &Values, setting: &Setting) -> Result<Self, Vec<Problem>>;
-
     /// Handles an event and appends the resulting calls to `calls`.
     fn on(&mut self, event: Event, now: Time, calls: &mut Vec<Call>);
 
-    /// The current value of an observable.
-    fn observe(&self, _name: &str, _now: Time) -> Option<f64> {
-        None
+    /// Whether the client is at the end of the path. Data then goes from server to client along the path, and
+    /// requests come with the ACKs.
+    fn client_at_end(&self) -> bool {
+        false
+    }
+
+    /// Whether it starts with the run, and its flows at instants that it draws itself.
+    fn own_starts(&self) -> bool {
+        false
+    }
+
+    /// Whether it plays video of which it chooses the level.
+    fn adapts(&self) -> bool {
+        false
     }
 
     /// A fault in its behaviour.
@@ -245,6 +148,32 @@ pub trait Machine: Sized + std::fmt::Debug + Send {
     fn heap_bytes(&self) -> u64 {
         0
     }
+}
+
+/// An adaptation rule asked for a level beyond the top of the ladder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields of a fault report")]
+pub struct NoLevel {
+    pub level: usize,
+    pub top: usize,
+}
+
+/// An application of this crate.
+pub trait Machine: External + Sized {
+    /// Its table.
+    const TABLE: &'static Mechanism;
+
+    /// Quantities of its table that are fixed for the whole run, and cannot be drawn.
+    const FIXED: &'static [&'static str] = &[];
+
+    /// Errors in the combination of parameters; some may be missing because they are wrong or must not be
+    /// drawn.
+    fn problems(_values: &Values) -> Vec<Problem> {
+        Vec::new()
+    }
+
+    /// A machine before its start, or errors in the combination of parameters.
+    fn build(values: &Values, setting: &Setting) -> Result<Self, Vec<Problem>>;
 }
 
 /// A random quantity with its own stream: the n-th draw of an application does not depend on the network.

@@ -8,7 +8,7 @@ use evenflow_base::schema::{Mechanism, Problem, Room, Traits, Value, Values};
 use evenflow_base::{Duration, End, Heap, Time};
 
 use crate::Common;
-use crate::app::{Call, Conn, Drawn, Event, Machine, Setting, Transfer};
+use crate::app::{Call, Conn, Drawn, Event, External, Machine, Setting, Transfer};
 use crate::ending::{Ending, Leaving};
 
 /// The alarm of the end; those of starts have the numbers of flows.
@@ -175,11 +175,15 @@ macro_rules! data {
 
         impl Machine for $name {
             const TABLE: &'static Mechanism = &$table;
-            const CLIENT_AT_END: bool = false;
-            const OWN_STARTS: bool = true;
 
             fn build(values: &Values, setting: &Setting) -> Result<$name, Vec<Problem>> {
                 Ok($name(Data::new(values, setting)))
+            }
+        }
+
+        impl External for $name {
+            fn own_starts(&self) -> bool {
+                true
             }
 
             fn heap_bytes(&self) -> u64 {

@@ -11,7 +11,7 @@ use evenflow_base::{Duration, Heap, Time};
 
 use crate::Common;
 use crate::adaptation::{self, Adaptation, Known, Ladder};
-use crate::app::{Call, Drawn, Event, Machine, NoLevel, Setting, Transfer};
+use crate::app::{Call, Drawn, Event, External, Machine, NoLevel, Setting, Transfer};
 use crate::client::{Asking, Client, News};
 use crate::ending::Ending;
 use crate::playback::{Playback, Thresholds};
@@ -82,8 +82,6 @@ pub struct Has {
 
 impl Machine for Has {
     const TABLE: &'static Mechanism = &TABLE;
-    const CLIENT_AT_END: bool = true;
-    const ADAPTS: bool = true;
     const FIXED: &'static [&'static str] = &[
         Given::buffer.name,
         Given::chunk.name,
@@ -139,6 +137,16 @@ impl Machine for Has {
             hangs_up: values.is(Given::end, Departure::Drain),
             over: false,
         })
+    }
+}
+
+impl External for Has {
+    fn client_at_end(&self) -> bool {
+        true
+    }
+
+    fn adapts(&self) -> bool {
+        true
     }
 
     fn heap_bytes(&self) -> u64 {

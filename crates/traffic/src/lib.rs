@@ -62,11 +62,11 @@ macro_rules! apps {
                 panic!("there is no application {kind}")
             }
 
-            /// See [`Machine::on`].
+            /// See [`External::on`].
             #[inline]
             pub fn on(&mut self, event: Event, now: Time, calls: &mut Vec<Call>) {
                 match self {
-                    $(App::$name(app) => Machine::on(app, event, now, calls),)*
+                    $(App::$name(app) => app.on(event, now, calls),)*
                     App::External(app) => app.on(event, now, calls),
                 }
             }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use evenflow_base::schema::{Mechanism, Problem, Room, Traits, Value, Values};
 use evenflow_base::{Duration, Ecn, End, Heap, Time};
 
-use crate::app::{Call, Datagram, Drawn, Event, Machine, Setting, Transfer};
+use crate::app::{Call, Datagram, Drawn, Event, External, Machine, Setting, Transfer};
 use crate::ending::{Ending, Leaving};
 use crate::{Common, UDP_HEADER};
 
@@ -73,7 +73,6 @@ impl Ping {
 
 impl Machine for Ping {
     const TABLE: &'static Mechanism = &TABLE;
-    const CLIENT_AT_END: bool = false;
 
     fn build(values: &Values, setting: &Setting) -> Result<Ping, Vec<Problem>> {
         Ok(Ping {
@@ -88,7 +87,9 @@ impl Machine for Ping {
             late: Time::NEVER,
         })
     }
+}
 
+impl External for Ping {
     fn heap_bytes(&self) -> u64 {
         self.waiting.heap_bytes()
     }

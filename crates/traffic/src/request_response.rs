@@ -4,7 +4,7 @@ use evenflow_base::Time;
 use evenflow_base::schema::{Mechanism, Problem, Room, Value, Values, sound};
 
 use crate::Common;
-use crate::app::{Call, Event, Machine, Setting};
+use crate::app::{Call, Event, External, Machine, Setting};
 use crate::client::Asking;
 use crate::ending::Leaving;
 use crate::visitor::{self, Visitor};
@@ -15,11 +15,16 @@ pub struct RequestResponse(Visitor);
 
 impl Machine for RequestResponse {
     const TABLE: &'static Mechanism = &TABLE;
-    const CLIENT_AT_END: bool = true;
 
     fn build(values: &Values, setting: &Setting) -> Result<RequestResponse, Vec<Problem>> {
         sound(visitor::check(values))?;
         Ok(RequestResponse(Visitor::new(values, Given::response, Given::requests, 1, None, setting)))
+    }
+}
+
+impl External for RequestResponse {
+    fn client_at_end(&self) -> bool {
+        true
     }
 
     fn heap_bytes(&self) -> u64 {

@@ -7,7 +7,7 @@ use evenflow_base::schema::{Mechanism, Problem, Room, Value, Values};
 use evenflow_base::{Duration, End, Heap, Time};
 
 use crate::Common;
-use crate::app::{Call, Conn, Drawn, Event, Machine, Setting, Transfer};
+use crate::app::{Call, Conn, Drawn, Event, External, Machine, Setting, Transfer};
 use crate::ending::{Ending, Leaving};
 
 /// The alarm of the next flow.
@@ -87,7 +87,6 @@ impl ShortFlows {
 
 impl Machine for ShortFlows {
     const TABLE: &'static Mechanism = &TABLE;
-    const CLIENT_AT_END: bool = false;
 
     fn build(values: &Values, setting: &Setting) -> Result<ShortFlows, Vec<Problem>> {
         let (given, named) = (values.has(Given::interval), values.has(Given::arrivals));
@@ -120,7 +119,9 @@ impl Machine for ShortFlows {
             free: Vec::new(),
         })
     }
+}
 
+impl External for ShortFlows {
     fn heap_bytes(&self) -> u64 {
         self.flows.heap_bytes() + self.free.heap_bytes()
     }

@@ -6,7 +6,7 @@ use evenflow_base::Time;
 use evenflow_base::schema::{Mechanism, Problem, Room, Traits, Value, Values, sound};
 
 use crate::Common;
-use crate::app::{Call, Drawn, Event, Machine, Setting};
+use crate::app::{Call, Drawn, Event, External, Machine, Setting};
 use crate::client::Asking;
 use crate::ending::Leaving;
 use crate::visitor::{self, Objects, Visitor};
@@ -17,7 +17,6 @@ pub struct Web(Visitor);
 
 impl Machine for Web {
     const TABLE: &'static Mechanism = &TABLE;
-    const CLIENT_AT_END: bool = true;
 
     fn build(values: &Values, setting: &Setting) -> Result<Web, Vec<Problem>> {
         sound(visitor::check(values))?;
@@ -27,6 +26,12 @@ impl Machine for Web {
         };
         let most = values.read(Given::connections);
         Ok(Web(Visitor::new(values, Given::page_size, Given::pages, most, Some(objects), setting)))
+    }
+}
+
+impl External for Web {
+    fn client_at_end(&self) -> bool {
+        true
     }
 
     fn heap_bytes(&self) -> u64 {

@@ -9,7 +9,7 @@ use evenflow_base::schema::{Deviation, Mechanism, Problem, Room, Traits, Value, 
 use evenflow_base::{Duration, Time};
 
 use crate::Common;
-use crate::app::{Call, Drawn, Event, MOST_BYTES, Machine, Setting, Transfer};
+use crate::app::{Call, Drawn, Event, External, MOST_BYTES, Machine, Setting, Transfer};
 use crate::client::{Asking, Client, News, Pace};
 use crate::ending::{Ending, Leaving};
 use crate::playback::{Playback, Thresholds};
@@ -50,7 +50,6 @@ pub struct Youtube {
 
 impl Machine for Youtube {
     const TABLE: &'static Mechanism = &TABLE;
-    const CLIENT_AT_END: bool = true;
     const FIXED: &'static [&'static str] = &[
         Given::burst.name,
         Given::chunk.name,
@@ -84,6 +83,12 @@ impl Machine for Youtube {
             ending: setting.ending,
             over: false,
         })
+    }
+}
+
+impl External for Youtube {
+    fn client_at_end(&self) -> bool {
+        true
     }
 
     fn heap_bytes(&self) -> u64 {
