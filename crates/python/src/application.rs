@@ -31,11 +31,6 @@ impl Application {
         Ok(Application { app, open: BTreeSet::new() })
     }
 
-    /// The current value of an observable.
-    pub fn observe(&self, name: &str, now: Time) -> Option<f64> {
-        self.app.observe(name, now)
-    }
-
     /// Tells it what happened; `None`, if no event has this name.
     pub fn call(&mut self, method: &str, args: &Args, now: Time) -> PyResult<Option<Args>> {
         let Some(event) = self.event(method, args)? else { return Ok(None) };

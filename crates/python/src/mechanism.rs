@@ -24,7 +24,7 @@ use evenflow_transport::congestion_control::{CongestionControl, Signal};
 use evenflow_transport::{CONTROLS, Profile, profile};
 
 use crate::application::{self, Application};
-use crate::args::{Args, bad, ecn_word, not_negative, number};
+use crate::args::{Args, bad, codepoint_named, ecn_word, given, is_true, not_negative, number, problems};
 use crate::stage::{self, ByHand};
 
 /// A queue, scheduler, stage, application, congestion control or adaptation rule with its state.
@@ -59,13 +59,12 @@ struct Facts {
 impl Facts {
     /// Takes over those of a packet and makes it a TCP segment, where the call says so.
     fn take(&mut self, packet: &mut Packet, args: &Args, class: &str) -> PyResult<()> {
-        let host = |name: &str| match args.get(name).filter(|host| !host.is_null()) {
-            None => Ok(None),
-            Some(_) => not_negative(args, name, None).map(|host| Some(host as u32)),
+        let host = |name: &str| {
+            given(args, name).map(|_| not_negative(args, name, None).map(|host| host as u32)).transpose()
         };
         self.hosts = host("source")?.zip(host("destination")?);
         self.asked.set(false);
-        self.dscp = match args.get("dscp").filter(|code| !code.is_null()) {
+        self.dscp = match given(args, "dscp") {
             None => dscp::dscp_of(class),
             Some(code) => {
                 let number = code.as_u64().filter(|code| *code < 64).map(|code| code as u8);
@@ -76,7 +75,7 @@ impl Facts {
         };
         stage::dress(packet, args, &mut self.options)?;
         for (name, flag) in [("ece", flags::ECE), ("cwr", flags::CWR)] {
-            packet.flags |= if args.get(name) == Some(&Value::Bool(true)) { flag } else { 0 };
+            packet.flags |= if is_true(args, name) { flag } else { 0 };
         }
         packet.stamp = not_negative(args, "stamp", Some(0.0))? as u32;
         if args.contains_key("ack") {
@@ -85,7 +84,7 @@ impl Facts {
             let carried = self.options.attach(packet);
             (carried.ack, carried.shown) = (ack, (packet.payload == 0).then_some(ack));
         }
-        if let Some(blocks) = args.get("sack").filter(|blocks| !blocks.is_null()) {
+        if let Some(blocks) = given(args, "sack") {
             let wrong = || bad(format!("sack must be a list of pairs of numbers, not {blocks}"));
             for block in blocks.as_array().ok_or_else(wrong)? {
                 let end = |n: usize| block.get(n).and_then(Value::as_u64).ok_or_else(wrong);
@@ -164,37 +163,28 @@ impl Inner {
         if !own_weight {
             params.remove("weight");
         }
-        let rate = match params.remove("link_rate") {
-            Some(Value::String(text)) => quantity::parse(&text, Type::Rate).map_err(bad)?.number().map(Rate),
-            Some(other) => {
-                return Err(bad(format!("link_rate must be text such as \"10 Mbit/s\", not {other}")));
-            }
-            None => None,
+        let quantity = |name: &str, value: Option<Value>, ty, example: &str| match value {
+            Some(Value::String(text)) => quantity::parse(&text, ty).map_err(bad).map(Some),
+            Some(other) => Err(bad(format!("{name} must be text such as \"{example}\", not {other}"))),
+            None => Ok(None),
         };
+        let rate = quantity("link_rate", params.remove("link_rate"), Type::Rate, "10 Mbit/s")?;
+        let rate = rate.and_then(|rate| rate.number()).map(Rate);
         // A stage's is one of its own parameters.
         let own_limit = owned.is_some_and(|m| m.room == Room::Stage);
         let limit = if own_limit { None } else { params.remove("limit") };
-        let limit = match limit {
-            Some(Value::String(text)) => Some(quantity::parse(&text, Type::QueueLength).map_err(bad)?),
-            Some(other) => {
-                return Err(bad(format!("limit must be text such as \"24 packets\", not {other}")));
-            }
-            None => None,
-        };
+        let limit = quantity("limit", limit, Type::QueueLength, "24 packets")?;
         let users = params.remove("queues").and_then(|q| q.as_u64()).unwrap_or(2) as usize;
         let classes = classes(&params);
         let spec = decode(kind, &Value::Object(params).to_string()).map_err(|e| bad(e.to_string()))?;
         let (values, table) = (spec.values, spec.mechanism);
-        let problems = |list: Vec<(&str, String)>| {
-            bad(list.iter().map(|(name, why)| format!("{name}: {why}")).collect::<Vec<_>>().join("\n"))
-        };
+        let link = LinkFacts { rate, delay: Duration::ZERO, classes: &classes };
         let object = match table.room {
             Room::Queue | Room::Scheduler if table.room == Room::Scheduler || table.traits.owns_queues => {
                 let each = match values.raw(htb::Given::each) {
                     Some(Quantity::Table(each)) => Some(Arc::new(each.clone())),
                     _ => None,
                 };
-                let link = LinkFacts { rate, delay: Duration::ZERO, classes: &classes };
                 let served = Served {
                     link,
                     owners: &vec![held::Owner { weight: 1.0, each }; users],
@@ -209,17 +199,10 @@ impl Inner {
                 let gate = Gate::new(rule, limit, Stream::new(seed, "mechanism"), rate);
                 Object::Scheduler(Box::new(Qdisc::new(gate, scheduler).holding_all()), table.traits)
             }
-            Room::Queue => Object::Queue(
-                Box::new(
-                    Admission::build(
-                        kind,
-                        &values,
-                        LinkFacts { rate, delay: Duration::ZERO, classes: &classes },
-                    )
-                    .map_err(problems)?,
-                ),
-                Limit::new(limit.as_ref()),
-            ),
+            Room::Queue => {
+                let rule = Admission::build(kind, &values, link).map_err(problems)?;
+                Object::Queue(Box::new(rule), Limit::new(limit.as_ref()))
+            }
             Room::Stage => {
                 let stage = Stage::build(kind, &values, Owner { weight, ..Owner::of(&classes) });
                 Object::Stage(Box::new(ByHand::new(stage.map_err(problems)?, seed)))
@@ -265,13 +248,14 @@ impl Inner {
             ip: ip::DATAGRAM,
             ..Packet::new(0, bytes as u16, bytes as u16)
         }
-        .with_ecn(match args.get("ecn").and_then(Value::as_str) {
-            None if args.contains_key("ecn") => return Err(bad(format!("ecn must be one of {ECN}"))),
-            None | Some("capable" | "ect0") => Ecn::Capable0,
-            Some("ect1") => Ecn::Capable1,
-            Some("not-capable" | "not-ect") => Ecn::NotCapable,
-            Some("marked" | "ce") => Ecn::Congestion,
-            Some(other) => return Err(bad(format!("ecn must be one of {ECN}, not {other:?}"))),
+        .with_ecn(match args.get("ecn").map(Value::as_str) {
+            Some(None) => return Err(bad(format!("ecn must be one of {ECN}"))),
+            None | Some(Some("capable")) => Ecn::Capable0,
+            Some(Some("not-capable")) => Ecn::NotCapable,
+            Some(Some("marked")) => Ecn::Congestion,
+            Some(Some(word)) => {
+                codepoint_named(word).ok_or_else(|| bad(format!("ecn must be one of {ECN}, not {word:?}")))?
+            }
         });
         Ok((packet, Time::from_seconds(not_negative(args, "now_s", Some(0.0))?)))
     }
@@ -291,9 +275,8 @@ impl Inner {
                 Object::Queue(rule, _) => rule.observe(name),
                 Object::Stage(by_hand) => by_hand.stage.observe(name, now),
                 Object::Control(stepper) => stepper.control().observe(name),
-                Object::Application(app) => app.observe(name, now),
                 Object::Scheduler(qdisc, _) => qdisc.observe(None, name, now),
-                Object::Adaptation(_) => None,
+                Object::Adaptation(_) | Object::Application(_) => None,
             };
             if let Some(value) = value {
                 out.insert((*name).to_string(), json!(value));
@@ -337,12 +320,8 @@ impl Inner {
                 self.observe(&mut out, now);
             }
             (Object::Queue(rule, _), "admit") => {
-                let (verdict, reason) = match rule.admit(&mut packet, now, &self.seen, &mut self.stream) {
-                    Verdict::Accept => ("accept", None),
-                    Verdict::Mark(reason) => ("mark", Some(reason)),
-                    Verdict::Drop(reason) => ("drop", Some(reason)),
-                };
-                report(&mut out, verdict, reason, &packet);
+                let verdict = rule.admit(&mut packet, now, &self.seen, &mut self.stream);
+                report(&mut out, verdict, "accept", &packet);
                 out.insert("label".into(), json!(packet.label));
                 self.observe(&mut out, now);
             }
@@ -351,12 +330,7 @@ impl Inner {
                 let bytes = not_negative(args, "queue_bytes", Some(0.0))? as u64;
                 let at = Time(now.0.saturating_sub(waited.0));
                 let behind = Occupancy { bytes, idle_since: None, ..self.seen };
-                let (verdict, reason) = match rule.on_dequeue(&mut packet, at, now, &behind) {
-                    Verdict::Accept => ("pass", None),
-                    Verdict::Mark(reason) => ("mark", Some(reason)),
-                    Verdict::Drop(reason) => ("drop", Some(reason)),
-                };
-                report(&mut out, verdict, reason, &packet);
+                report(&mut out, rule.on_dequeue(&mut packet, at, now, &behind), "pass", &packet);
                 self.observe(&mut out, now);
             }
             (Object::Queue(rule, _), "emptied") => {
@@ -440,7 +414,7 @@ impl Inner {
 
 /// A list of numbers, or none.
 fn numbers(args: &Args, name: &str) -> PyResult<Option<Vec<f64>>> {
-    let Some(value) = args.get(name).filter(|value| !value.is_null()) else { return Ok(None) };
+    let Some(value) = given(args, name) else { return Ok(None) };
     let list = value.as_array().and_then(|list| list.iter().map(Value::as_f64).collect::<Option<Vec<f64>>>());
     list.map(Some).ok_or_else(|| bad(format!("{name} must be a list of numbers, not {value}")))
 }
@@ -448,30 +422,20 @@ fn numbers(args: &Args, name: &str) -> PyResult<Option<Vec<f64>>> {
 /// Asks an adaptation rule for a level.
 fn choose(rule: &mut Adaptation, args: &Args) -> PyResult<Args> {
     let levels = numbers(args, "ladder_bps")?.ok_or_else(|| bad("the argument ladder_bps is missing"))?;
-    let sizes = match args.get("sizes_bytes").filter(|value| !value.is_null()) {
-        None => None,
-        Some(Value::Array(rows)) => {
-            let row = |row: &Value| row.as_array()?.iter().map(Value::as_f64).collect::<Option<Vec<f64>>>();
-            let rows = rows.iter().map(row).collect::<Option<Vec<_>>>();
-            Some(rows.ok_or_else(|| bad("sizes_bytes must be a list of lists of numbers"))?)
-        }
-        Some(_) => return Err(bad("sizes_bytes must be a list of lists of numbers")),
-    };
-    let ladder =
-        Ladder::new(levels, not_negative(args, "chunk_s", Some(2.0))?, sizes).map_err(|problems| {
-            bad(problems.iter().map(|(name, why)| format!("{name}: {why}")).collect::<Vec<_>>().join("\n"))
-        })?;
+    let row = |row: &Value| row.as_array()?.iter().map(Value::as_f64).collect::<Option<Vec<f64>>>();
+    let rows = |rows: &Value| rows.as_array()?.iter().map(row).collect::<Option<Vec<_>>>();
+    let wrong = || bad("sizes_bytes must be a list of lists of numbers");
+    let sizes = given(args, "sizes_bytes").map(|sizes| rows(sizes).ok_or_else(wrong)).transpose()?;
+    let ladder = Ladder::new(levels, not_negative(args, "chunk_s", Some(2.0))?, sizes).map_err(problems)?;
     let throughputs = numbers(args, "throughputs_bps")?.unwrap_or_default();
     if let Some(wrong) = throughputs.iter().find(|x| **x <= 0.0) {
         return Err(bad(format!("throughputs_bps must be more than 0, one is {wrong}")));
     }
-    let last = match args.get("last").filter(|value| !value.is_null()) {
-        None => None,
-        Some(value) => match value.as_u64() {
-            Some(level) if level as usize <= ladder.top() => Some(level as usize),
-            _ => return Err(bad(format!("last must be a level from 0 to {}, not {value}", ladder.top()))),
-        },
+    let level = |value: &Value| {
+        let level = value.as_u64().map(|level| level as usize).filter(|level| *level <= ladder.top());
+        level.ok_or_else(|| bad(format!("last must be a level from 0 to {}, not {value}", ladder.top())))
     };
+    let last = given(args, "last").map(level).transpose()?;
     let known = Known {
         ladder: &ladder,
         next: not_negative(args, "next", Some(0.0))? as usize,
@@ -486,11 +450,15 @@ fn choose(rule: &mut Adaptation, args: &Args) -> PyResult<Args> {
 /// The codepoints that a packet may be given.
 const ECN: &str = "\"capable\" or \"ect0\", \"ect1\", \"not-capable\" or \"not-ect\", \"marked\" or \"ce\"";
 
-fn report(out: &mut Args, verdict: &str, reason: Option<Reason>, packet: &Packet) {
-    let ecn = ecn_word(packet);
+fn report(out: &mut Args, verdict: Verdict, accepted: &str, packet: &Packet) {
+    let (verdict, reason) = match verdict {
+        Verdict::Accept => (accepted, Value::Null),
+        Verdict::Mark(reason) => ("mark", reason.name().into()),
+        Verdict::Drop(reason) => ("drop", reason.name().into()),
+    };
     out.insert("verdict".into(), verdict.into());
-    out.insert("reason".into(), reason.map_or(Value::Null, |r| r.name().into()));
-    out.insert("ecn".into(), ecn.into());
+    out.insert("reason".into(), reason);
+    out.insert("ecn".into(), ecn_word(packet).into());
 }
 
 /// Steps a congestion control.

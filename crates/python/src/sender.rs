@@ -11,7 +11,7 @@ use evenflow_transport::CongestionControl;
 use evenflow_transport::scripted::{Ack, Scripted, Sent};
 use evenflow_transport::sender::{Life, Recovery};
 
-use crate::args::{Args, bad};
+use crate::args::{Args, bad, given, problems};
 
 /// The sending end of a connection.
 #[pyclass(frozen, module = "evenflow._core")]
@@ -25,9 +25,7 @@ impl Sender {
     fn new(tcp_json: &str) -> PyResult<Self> {
         let (profile, control) = evenflow_scenario::tcp(tcp_json).map_err(|e| bad(e.to_string()))?;
         let control = CongestionControl::build(control.mechanism.kind, &control.values, &profile, 1.0)
-            .map_err(|list| {
-                bad(list.iter().map(|(name, why)| format!("{name}: {why}")).collect::<Vec<_>>().join("\n"))
-            })?;
+            .map_err(problems)?;
         Ok(Sender { inner: Mutex::new(Scripted::new(profile, control)) })
     }
 
@@ -54,12 +52,10 @@ impl Sender {
 }
 
 fn time(args: &Args, name: &str) -> PyResult<Option<Time>> {
-    match args.get(name).filter(|value| !value.is_null()) {
-        None => Ok(None),
-        Some(value) => match value.as_f64() {
-            Some(s) if (0.0..=1e6).contains(&s) => Ok(Some(Time::from_seconds(s))),
-            _ => Err(bad(format!("{name} must be seconds between 0 and 1000000, it is {value}"))),
-        },
+    let Some(value) = given(args, name) else { return Ok(None) };
+    match value.as_f64() {
+        Some(s) if (0.0..=1e6).contains(&s) => Ok(Some(Time::from_seconds(s))),
+        _ => Err(bad(format!("{name} must be seconds between 0 and 1000000, it is {value}"))),
     }
 }
 
@@ -70,12 +66,8 @@ fn bytes(value: &Value) -> Option<u64> {
 }
 
 fn whole(args: &Args, name: &str) -> PyResult<Option<u64>> {
-    match args.get(name).filter(|value| !value.is_null()) {
-        None => Ok(None),
-        Some(value) => {
-            bytes(value).map(Some).ok_or_else(|| bad(format!("{name} must be a whole number, it is {value}")))
-        }
-    }
+    let Some(value) = given(args, name) else { return Ok(None) };
+    bytes(value).map(Some).ok_or_else(|| bad(format!("{name} must be a whole number, it is {value}")))
 }
 
 fn ack(args: &Args) -> PyResult<Ack> {
@@ -83,12 +75,12 @@ fn ack(args: &Args) -> PyResult<Ack> {
         Some([from, to]) => bytes(from).zip(bytes(to)),
         _ => None,
     };
-    let sack = match args.get("sack").filter(|value| !value.is_null()) {
+    let sack = match given(args, "sack") {
         None => Some(Vec::new()),
         Some(value) => value.as_array().and_then(|list| list.iter().map(pair).collect()),
     };
-    let ece = match args.get("ece") {
-        None | Some(Value::Null) => None,
+    let ece = match given(args, "ece") {
+        None => None,
         Some(Value::Bool(ece)) => Some(*ece),
         Some(other) => return Err(bad(format!("ece must be True or False, it is {other}"))),
     };
@@ -97,13 +89,8 @@ fn ack(args: &Args) -> PyResult<Ack> {
         let octets: Option<Vec<u8>> = value.as_array()?.iter().map(octet).collect();
         AccEcn::decode(&octets?)
     };
-    let accurate = match args.get("option").filter(|value| !value.is_null()) {
-        None => None,
-        Some(value) => {
-            let why = "option must be the bytes of an AccECN option: kind 172 or 174, length, fields";
-            Some(option(value).ok_or_else(|| bad(why))?)
-        }
-    };
+    let why = "option must be the bytes of an AccECN option: kind 172 or 174, length, fields";
+    let accurate = given(args, "option").map(|value| option(value).ok_or_else(|| bad(why))).transpose()?;
     Ok(Ack {
         accurate,
         ack: whole(args, "ack")?.ok_or_else(|| bad("ack is missing"))?,

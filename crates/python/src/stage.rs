@@ -4,12 +4,12 @@ use pyo3::PyResult;
 use serde_json::{Value, json};
 
 use evenflow_base::schema::Way;
-use evenflow_base::{Duration, Ecn, Options, Outer, Packet, Time, flags, ip};
+use evenflow_base::{Duration, Options, Outer, Packet, Time, flags, ip};
 use evenflow_stage::congestion_reporter::Report;
 use evenflow_stage::probe_stage::Probe;
 use evenflow_stage::{Act, HeldPacket, Message, Own, Pass, Setting, Stage, Stepper, To};
 
-use crate::args::{Args, bad, ecn_word, not_negative};
+use crate::args::{Args, bad, codepoint, codepoint_named, ecn_word, given, is_true, not_negative, whole};
 
 /// A stage, and what the engine would have for it.
 pub struct ByHand {
@@ -126,8 +126,8 @@ const SEGMENTS: [(&str, u8, bool); 6] = [
 
 /// Makes a datagram what the call says that it is.
 pub(crate) fn dress(packet: &mut Packet, args: &Args, options: &mut Options) -> PyResult<()> {
-    packet.set_re(args.get("re") == Some(&Value::Bool(true)));
-    if let Some(marks) = args.get("conex").filter(|marks| !marks.is_null()) {
+    packet.set_re(is_true(args, "re"));
+    if let Some(marks) = given(args, "conex") {
         const MARKS: [(char, u8); 3] = [('L', ip::LOSS), ('E', ip::MARK), ('C', ip::CREDIT)];
         let bit = |letter: char| MARKS.iter().find(|(own, _)| *own == letter).map(|(_, bit)| *bit);
         let bits = marks
@@ -138,7 +138,7 @@ pub(crate) fn dress(packet: &mut Packet, args: &Args, options: &mut Options) -> 
         };
         packet.set_conex(bits);
     }
-    if let Some(segment) = args.get("segment").filter(|segment| !segment.is_null()) {
+    if let Some(segment) = given(args, "segment") {
         let Some((_, flags, data)) = SEGMENTS.iter().find(|(name, ..)| segment.as_str() == Some(name)) else {
             let names: Vec<&str> = SEGMENTS.iter().map(|(name, ..)| *name).collect();
             return Err(bad(format!("segment must be one of {}, not {segment}", names.join(", "))));
@@ -147,50 +147,30 @@ pub(crate) fn dress(packet: &mut Packet, args: &Args, options: &mut Options) -> 
         packet.flags = *flags;
         packet.payload = if *data { packet.payload } else { 0 };
     }
-    for (name, most) in [("window", u16::MAX), ("scale", 14)] {
-        if args.get(name).is_none_or(Value::is_null) {
-            continue;
-        }
-        let x = not_negative(args, name, None)?;
-        if x.fract() != 0.0 || x > f64::from(most) {
-            return Err(bad(format!("{name} must be a whole number up to {most}, it is {x}")));
-        }
-        let carried = options.attach(packet);
-        match name {
-            "window" => carried.window = Some(x as u16),
-            _ => carried.scale = Some(x as u8),
-        }
+    if given(args, "window").is_some() {
+        let window = whole(args, "window", None, u16::MAX.into(), "window")?;
+        options.attach(packet).window = Some(window as u16);
+    }
+    if given(args, "scale").is_some() {
+        options.attach(packet).scale = Some(whole(args, "scale", None, 14, "scale")? as u8);
     }
     Ok(())
 }
 
 /// Puts the outer header of a tunnel around a packet, whose size counts it already.
 fn wrap(packet: &mut Packet, args: &Args, options: &mut Options) -> PyResult<()> {
-    let Some(Value::Object(header)) = args.get("outer") else {
-        return match args.get("outer") {
-            None | Some(Value::Null) => Ok(()),
-            Some(other) => Err(bad(format!("outer must be a table, not {other}"))),
-        };
+    let Some(header) = given(args, "outer") else { return Ok(()) };
+    let Value::Object(header) = header else {
+        return Err(bad(format!("outer must be a table, not {header}")));
     };
-    let field = match header.get("ecn").and_then(Value::as_str) {
-        Some("not-ect") => Ecn::NotCapable,
-        None | Some("ect0") => Ecn::Capable0,
-        Some("ect1") => Ecn::Capable1,
-        Some("ce") => Ecn::Congestion,
-        Some(other) => {
-            return Err(bad(format!("outer.ecn must be not-ect, ect0, ect1 or ce, not {other:?}")));
-        }
-    };
+    let field = header.get("ecn").and_then(Value::as_str).unwrap_or("ect0");
+    let field = codepoint_named(field)
+        .ok_or_else(|| bad(format!("outer.ecn must be not-ect, ect0, ect1 or ce, not {field:?}")))?;
     let whole = |name: &str, usual: u32, most: u32| {
-        let x = not_negative(header, name, Some(f64::from(usual)))?;
-        if x.fract() == 0.0 && x <= f64::from(most) {
-            Ok(x as u32)
-        } else {
-            Err(bad(format!("outer.{name} must be a whole number up to {most}, it is {x}")))
-        }
+        whole(header, name, Some(usual.into()), most, &format!("outer.{name}"))
     };
     let bytes = whole("bytes", 20, u32::from(packet.size.saturating_sub(1)))? as u16;
-    let re = if header.get("re") == Some(&Value::Bool(true)) { ip::RE } else { 0 };
+    let re = if is_true(header, "re") { ip::RE } else { 0 };
     let header = Outer {
         ip: field as u8 | re,
         numbered: header.contains_key("sequence"),
@@ -203,15 +183,6 @@ fn wrap(packet: &mut Packet, args: &Args, options: &mut Options) -> PyResult<()>
     packet.size -= bytes;
     options.push_outer(packet, header);
     Ok(())
-}
-
-fn codepoint(field: Ecn) -> &'static str {
-    match field {
-        Ecn::NotCapable => "not-ect",
-        Ecn::Capable1 => "ect1",
-        Ecn::Capable0 => "ect0",
-        Ecn::Congestion => "ce",
-    }
 }
 
 /// The outer headers of a packet, the outermost last.
@@ -228,14 +199,14 @@ fn headers(packet: &Packet, options: &Options) -> Vec<Value> {
 
 /// The fields of a packet that stages write.
 fn fields(packet: &Packet, options: &Options, classes: &[String]) -> Args {
-    let mut out = Args::new();
-    out.insert("label".into(), json!(packet.label));
-    out.insert("ecn".into(), ecn_word(packet).into());
-    out.insert("codepoint".into(), codepoint(packet.ecn()).into());
-    out.insert("re".into(), packet.re().into());
-    out.insert("cls".into(), json!(classes.get(usize::from(packet.class))));
-    out.insert("window".into(), json!(options.of(packet).window));
-    out
+    Args::from_iter([
+        ("label".into(), json!(packet.label)),
+        ("ecn".into(), ecn_word(packet).into()),
+        ("codepoint".into(), codepoint(packet.ecn()).into()),
+        ("re".into(), packet.re().into()),
+        ("cls".into(), json!(classes.get(usize::from(packet.class)))),
+        ("window".into(), json!(options.of(packet).window)),
+    ])
 }
 
 fn sending(own: &Own, classes: &[String]) -> Value {
@@ -271,7 +242,7 @@ fn message_of(args: &Args) -> PyResult<Message> {
     match table.get("kind").and_then(Value::as_str) {
         Some("probe") => Ok(Message::Probe(Probe {
             sent: Time::from_seconds(not_negative(table, "sent_s", None)?),
-            answer: table.get("answer") == Some(&Value::Bool(true)),
+            answer: is_true(table, "answer"),
         })),
         Some("report") => {
             let count = |name: &str| not_negative(table, name, Some(0.0)).map(|x| x as u64);
