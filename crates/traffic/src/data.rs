@@ -40,9 +40,9 @@ struct Flow {
     first_byte: Option<Duration>,
 }
 
-/// A user's flows. One with a file is a transfer.
+/// A user's flows, with a file each or without end. One with a file is a transfer.
 #[derive(Clone, Debug)]
-struct Data {
+pub struct Data<const FILE: bool> {
     starts: Drawn,
     /// Bytes of a file; absent: without end.
     size: Option<Drawn>,
@@ -52,11 +52,19 @@ struct Data {
     flows: Vec<Flow>,
 }
 
-impl Data {
-    fn new(values: &Values, setting: &Setting) -> Data {
+/// A user's bulk transfers.
+pub type Bulk = Data<false>;
+
+/// A user's uploads.
+pub type Upload = Data<true>;
+
+impl<const FILE: bool> Machine for Data<FILE> {
+    const TABLE: &'static Mechanism = if FILE { &UPLOAD } else { &BULK };
+
+    fn build(values: &Values, setting: &Setting) -> Result<Self, Vec<Problem>> {
         let count = values.at(Common::flows).unwrap_or(1);
         let first = setting.user * count as usize;
-        Data {
+        Ok(Data {
             starts: Drawn::new(values, Common::start, 0.0, setting).dealt_from(first),
             size: values
                 .raw(UploadGiven::size)
@@ -65,7 +73,17 @@ impl Data {
             ending: setting.ending,
             over: false,
             flows: Vec::new(),
-        }
+        })
+    }
+}
+
+impl<const FILE: bool> External for Data<FILE> {
+    fn own_starts(&self) -> bool {
+        true
+    }
+
+    fn heap_bytes(&self) -> u64 {
+        self.flows.heap_bytes()
     }
 
     fn on(&mut self, event: Event, now: Time, calls: &mut Vec<Call>) {
@@ -92,7 +110,9 @@ impl Data {
             _ => {}
         }
     }
+}
 
+impl<const FILE: bool> Data<FILE> {
     fn start(&mut self, now: Time, calls: &mut Vec<Call>) {
         calls.extend(self.ending.map(|ending| Call::Timer(OVER, ending.at)));
         for number in 0..self.count {
@@ -165,48 +185,6 @@ impl Data {
         }
     }
 }
-
-/// The machine of a kind that sends data.
-macro_rules! data {
-    ($(#[$doc:meta])* $name:ident, $table:ident) => {
-        $(#[$doc])*
-        #[derive(Clone, Debug)]
-        pub struct $name(Data);
-
-        impl Machine for $name {
-            const TABLE: &'static Mechanism = &$table;
-
-            fn build(values: &Values, setting: &Setting) -> Result<$name, Vec<Problem>> {
-                Ok($name(Data::new(values, setting)))
-            }
-        }
-
-        impl External for $name {
-            fn own_starts(&self) -> bool {
-                true
-            }
-
-            fn heap_bytes(&self) -> u64 {
-                self.0.flows.heap_bytes()
-            }
-
-            fn on(&mut self, event: Event, now: Time, calls: &mut Vec<Call>) {
-                self.0.on(event, now, calls);
-            }
-        }
-    };
-}
-
-data!(
-    /// A user's bulk transfers.
-    Bulk,
-    BULK
-);
-data!(
-    /// A user's uploads.
-    Upload,
-    UPLOAD
-);
 
 params! {
     /// Parameters of a bulk transfer.

@@ -1,38 +1,22 @@
 //! Requests and responses: a client asks, a server answers, the client thinks and asks again.
 
-use evenflow_base::Time;
 use evenflow_base::schema::{Mechanism, Problem, Room, Value, Values, sound};
 
 use crate::Common;
-use crate::app::{Call, Event, External, Machine, Setting};
+use crate::app::{Machine, Setting};
 use crate::client::Asking;
 use crate::ending::Leaving;
 use crate::visitor::{self, Visitor};
 
 /// One client of one server.
-#[derive(Clone, Debug)]
-pub struct RequestResponse(Visitor);
+pub type RequestResponse = Visitor<false>;
 
 impl Machine for RequestResponse {
     const TABLE: &'static Mechanism = &TABLE;
 
     fn build(values: &Values, setting: &Setting) -> Result<RequestResponse, Vec<Problem>> {
         sound(visitor::check(values))?;
-        Ok(RequestResponse(Visitor::new(values, Given::response, Given::requests, 1, None, setting)))
-    }
-}
-
-impl External for RequestResponse {
-    fn client_at_end(&self) -> bool {
-        true
-    }
-
-    fn heap_bytes(&self) -> u64 {
-        self.0.heap_bytes()
-    }
-
-    fn on(&mut self, event: Event, now: Time, calls: &mut Vec<Call>) {
-        self.0.on(event, now, calls);
+        Ok(Visitor::new(values, Given::response, Given::requests, 1, None, setting))
     }
 }
 
@@ -89,8 +73,8 @@ mod tests {
     use evenflow_base::{Duration, End};
 
     use super::*;
-    use crate::app::Transfer;
     use crate::app::testing::{at, machine, steps};
+    use crate::app::{Call, Event, Transfer};
     use crate::ending::Ending;
 
     fn user(keep: bool, more: &[(&'static str, Value)], ending: Option<Ending>) -> RequestResponse {

@@ -8,7 +8,7 @@ use evenflow_base::params::Key;
 use evenflow_base::schema::{Problem, Value, Values};
 use evenflow_base::{Duration, Heap, Time};
 
-use crate::app::{Call, Drawn, Event, Setting, Transfer};
+use crate::app::{Call, Drawn, Event, External, Setting, Transfer};
 use crate::client::{Asking, Client, News};
 use crate::ending::Ending;
 
@@ -34,16 +34,16 @@ struct Visit {
 
 /// Further objects of a page.
 #[derive(Clone, Debug)]
-pub(crate) struct Objects {
+pub struct Objects {
     /// How many.
     pub count: Drawn,
     /// Bytes of each.
     pub size: Drawn,
 }
 
-/// The user.
+/// The user, of web pages or of single responses.
 #[derive(Clone, Debug)]
-pub(crate) struct Visitor {
+pub struct Visitor<const PAGES: bool> {
     client: Client,
     first: Drawn,
     objects: Option<Objects>,
@@ -71,42 +71,16 @@ pub(crate) fn check(values: &Values) -> Vec<Problem> {
     Vec::new()
 }
 
-impl Visitor {
-    /// Bytes on the heap.
-    pub fn heap_bytes(&self) -> u64 {
+impl<const PAGES: bool> External for Visitor<PAGES> {
+    fn client_at_end(&self) -> bool {
+        true
+    }
+
+    fn heap_bytes(&self) -> u64 {
         self.client.heap_bytes() + self.sizes.heap_bytes()
     }
 
-    /// A user with the parameters `think`, `patience`, `keep_alive` and those of [`Client`]; `first` names the size of the first object,
-    /// `visits` the number of visits.
-    pub fn new(
-        values: &Values,
-        first: Key<Value>,
-        visits: Key<Option<u64>>,
-        most: u32,
-        objects: Option<Objects>,
-        setting: &Setting,
-    ) -> Visitor {
-        Visitor {
-            client: Client::new(values, most, values.is(Asking::keep_alive, true), setting),
-            first: Drawn::new(values, first, 1.0, setting),
-            objects,
-            think: Drawn::new(values, Asking::think, 0.0, setting),
-            patience: values
-                .raw(Asking::patience)
-                .map(|_| Drawn::new(values, Asking::patience, 0.0, setting)),
-            visits: values.read(visits),
-            ending: setting.ending,
-            over: false,
-            visit: None,
-            sizes: Vec::new(),
-            thinks_until: Time::NEVER,
-            gives_up: Time::NEVER,
-        }
-    }
-
-    /// Something happened.
-    pub fn on(&mut self, event: Event, now: Time, calls: &mut Vec<Call>) {
+    fn on(&mut self, event: Event, now: Time, calls: &mut Vec<Call>) {
         match event {
             Event::Start if self.ending.is_none_or(|ending| now < ending.at) => {
                 calls.extend(self.ending.map(|ending| Call::Timer(OVER, ending.at)));
@@ -130,6 +104,36 @@ impl Visitor {
                 }
                 _ => {}
             },
+        }
+    }
+}
+
+impl<const PAGES: bool> Visitor<PAGES> {
+    /// A user with the parameters `think`, `patience`, `keep_alive` and those of [`Client`]; `first` names the size of the first object,
+    /// `visits` the number of visits.
+    pub fn new(
+        values: &Values,
+        first: Key<Value>,
+        visits: Key<Option<u64>>,
+        most: u32,
+        objects: Option<Objects>,
+        setting: &Setting,
+    ) -> Visitor<PAGES> {
+        Visitor {
+            client: Client::new(values, most, values.is(Asking::keep_alive, true), setting),
+            first: Drawn::new(values, first, 1.0, setting),
+            objects,
+            think: Drawn::new(values, Asking::think, 0.0, setting),
+            patience: values
+                .raw(Asking::patience)
+                .map(|_| Drawn::new(values, Asking::patience, 0.0, setting)),
+            visits: values.read(visits),
+            ending: setting.ending,
+            over: false,
+            visit: None,
+            sizes: Vec::new(),
+            thinks_until: Time::NEVER,
+            gives_up: Time::NEVER,
         }
     }
 

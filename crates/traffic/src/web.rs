@@ -2,18 +2,16 @@
 //!
 //! Not here: HTTP/2, objects that refer to others, caches.
 
-use evenflow_base::Time;
 use evenflow_base::schema::{Mechanism, Problem, Room, Traits, Value, Values, sound};
 
 use crate::Common;
-use crate::app::{Call, Drawn, Event, External, Machine, Setting};
+use crate::app::{Drawn, Machine, Setting};
 use crate::client::Asking;
 use crate::ending::Leaving;
 use crate::visitor::{self, Objects, Visitor};
 
 /// One user with one browser.
-#[derive(Clone, Debug)]
-pub struct Web(Visitor);
+pub type Web = Visitor<true>;
 
 impl Machine for Web {
     const TABLE: &'static Mechanism = &TABLE;
@@ -25,21 +23,7 @@ impl Machine for Web {
             size: Drawn::new(values, Given::object_size, 1.0, setting),
         };
         let most = values.read(Given::connections);
-        Ok(Web(Visitor::new(values, Given::page_size, Given::pages, most, Some(objects), setting)))
-    }
-}
-
-impl External for Web {
-    fn client_at_end(&self) -> bool {
-        true
-    }
-
-    fn heap_bytes(&self) -> u64 {
-        self.0.heap_bytes()
-    }
-
-    fn on(&mut self, event: Event, now: Time, calls: &mut Vec<Call>) {
-        self.0.on(event, now, calls);
+        Ok(Visitor::new(values, Given::page_size, Given::pages, most, Some(objects), setting))
     }
 }
 
@@ -105,8 +89,8 @@ mod tests {
     use evenflow_base::{Duration, End};
 
     use super::*;
-    use crate::app::Transfer;
     use crate::app::testing::{at, machine, steps};
+    use crate::app::{Call, Event, Transfer};
 
     const STARTED: Call = Call::Transfer(Transfer::Started);
     const THINK: u32 = u32::MAX;
