@@ -199,12 +199,13 @@ fn record_hash(text: &str, series: Vec<Kept>, version: Option<u32>) -> PyResult<
     let record: Value =
         serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
     let Value::Object(record) = record else { return Err(PyValueError::new_err("a record is an object")) };
-    let numbers = |bytes: &[u8]| -> Vec<f64> {
-        bytes.as_chunks::<8>().0.iter().map(|raw| f64::from_le_bytes(*raw)).collect()
-    };
     let columns: Vec<Column> = series
         .into_iter()
-        .map(|(name, times, values)| Column { name, times: numbers(&times), values: numbers(&values) })
+        .map(|(name, times, values)| Column {
+            name,
+            times: pcap::numbers(&times),
+            values: pcap::numbers(&values),
+        })
         .collect();
     Ok(evenflow_sim::record_hash(&record, &columns, version.unwrap_or(metrics::VERSION)))
 }

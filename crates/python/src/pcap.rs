@@ -6,19 +6,22 @@ use evenflow_base::Signals;
 use evenflow_base::options::AccEcn;
 use evenflow_wire::capture::{Outer, Row, Writer};
 
+/// The numbers of little-endian f64 bytes.
+pub fn numbers(bytes: &[u8]) -> Vec<f64> {
+    bytes.as_chunks::<8>().0.iter().map(|raw| f64::from_le_bytes(*raw)).collect()
+}
+
 /// Columns by name, little-endian f64, a missing value being NaN, in rows of equal number.
 pub struct Columns(BTreeMap<String, Vec<f64>>);
 
 impl Columns {
     /// From bytes; an error names a column that is missing or too short.
     pub fn new(columns: BTreeMap<String, Vec<u8>>) -> Result<Columns, String> {
-        let numbers = |bytes: Vec<u8>| -> Vec<f64> {
-            bytes.as_chunks::<8>().0.iter().map(|raw| f64::from_le_bytes(*raw)).collect()
-        };
         let columns: BTreeMap<String, Vec<f64>> =
-            columns.into_iter().map(|(name, bytes)| (name, numbers(bytes))).collect();
+            columns.into_iter().map(|(name, bytes)| (name, numbers(&bytes))).collect();
         let rows = columns.get("time_s").map_or(0, Vec::len);
-        for name in NAMES {
+        let blocks = BLOCKS.iter().flat_map(|(from, to)| [from, to]);
+        for name in NAMES.iter().chain(blocks).chain(OUTER.iter().flatten()) {
             match columns.get(*name) {
                 None => return Err(format!("the column {name} is missing")),
                 Some(column) if column.len() != rows => {
@@ -107,7 +110,7 @@ const OUTER: [[&str; 5]; 2] = [
     ["outer_2_ecn", "outer_2_re", "outer_2_tunnel", "outer_2_sequence", "outer_2_bytes"],
 ];
 
-/// What a row has, in the names of a trace's columns; `interface` and `ipv6` beside them.
+/// Columns of every trace besides [`BLOCKS`] and [`OUTER`].
 const NAMES: &[&str] = &[
     "time_s",
     "interface",
@@ -122,24 +125,8 @@ const NAMES: &[&str] = &[
     "scale",
     "stamp",
     "ts_val",
-    "sack_1_from",
-    "sack_1_to",
-    "sack_2_from",
-    "sack_2_to",
-    "sack_3_from",
-    "sack_3_to",
     "ecn",
     "re",
     "conex",
     "ipv6",
-    "outer_1_ecn",
-    "outer_1_re",
-    "outer_1_tunnel",
-    "outer_1_sequence",
-    "outer_1_bytes",
-    "outer_2_ecn",
-    "outer_2_re",
-    "outer_2_tunnel",
-    "outer_2_sequence",
-    "outer_2_bytes",
 ];
