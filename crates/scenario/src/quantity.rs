@@ -139,48 +139,35 @@ const UNITS: &[Unit] = &[
 ];
 
 /// Spellings from other programs, and the right ones.
-const HABITS: &[(&str, &str)] = &[
-    ("bps", "\"bit/s\""),
-    ("kbps", "\"kbit/s\""),
-    ("mbps", "\"Mbit/s\""),
-    ("gbps", "\"Gbit/s\""),
-    ("tbps", "\"Tbit/s\""),
-    ("b/s", "\"bit/s\" or \"B/s\""),
-    ("bit", "\"bit/s\" for a rate"),
-    ("kbit", "\"kbit/s\" for a rate"),
-    ("mbit", "\"Mbit/s\" for a rate"),
-    ("gbit", "\"Gbit/s\" for a rate"),
-    ("kb/s", "\"kbit/s\" or \"kB/s\""),
-    ("mb/s", "\"Mbit/s\" or \"MB/s\""),
-    ("gb/s", "\"Gbit/s\" or \"GB/s\""),
-    ("kb", "\"kB\" (1000) or \"KiB\" (1024)"),
-    ("mb", "\"MB\" or \"MiB\""),
-    ("gb", "\"GB\" or \"GiB\""),
-    ("k", "\"kB\", \"KiB\" or \"kbit/s\""),
-    ("m", "\"min\", \"ms\", \"MB\" or \"Mbit/s\""),
-    ("g", "\"GB\", \"GiB\" or \"Gbit/s\""),
-    ("byte", "\"B\""),
-    ("bytes", "\"B\""),
-    ("sec", "\"s\""),
-    ("secs", "\"s\""),
-    ("second", "\"s\""),
-    ("seconds", "\"s\""),
-    ("msec", "\"ms\""),
-    ("millisecond", "\"ms\""),
-    ("milliseconds", "\"ms\""),
-    ("usec", "\"us\""),
-    ("microseconds", "\"us\""),
-    ("nanoseconds", "\"ns\""),
-    ("minute", "\"min\""),
-    ("minutes", "\"min\""),
-    ("hour", "\"h\""),
-    ("hours", "\"h\""),
-    ("hr", "\"h\""),
-    ("p", "\"packets\""),
-    ("pkt", "\"packets\""),
-    ("pkts", "\"packets\""),
-    ("pps", "\"packets/s\""),
-    ("packet/s", "\"packets/s\""),
+const HABITS: &[(&[&str], &str)] = &[
+    (&["bps"], "\"bit/s\""),
+    (&["kbps"], "\"kbit/s\""),
+    (&["mbps"], "\"Mbit/s\""),
+    (&["gbps"], "\"Gbit/s\""),
+    (&["tbps"], "\"Tbit/s\""),
+    (&["b/s"], "\"bit/s\" or \"B/s\""),
+    (&["bit"], "\"bit/s\" for a rate"),
+    (&["kbit"], "\"kbit/s\" for a rate"),
+    (&["mbit"], "\"Mbit/s\" for a rate"),
+    (&["gbit"], "\"Gbit/s\" for a rate"),
+    (&["kb/s"], "\"kbit/s\" or \"kB/s\""),
+    (&["mb/s"], "\"Mbit/s\" or \"MB/s\""),
+    (&["gb/s"], "\"Gbit/s\" or \"GB/s\""),
+    (&["kb"], "\"kB\" (1000) or \"KiB\" (1024)"),
+    (&["mb"], "\"MB\" or \"MiB\""),
+    (&["gb"], "\"GB\" or \"GiB\""),
+    (&["k"], "\"kB\", \"KiB\" or \"kbit/s\""),
+    (&["m"], "\"min\", \"ms\", \"MB\" or \"Mbit/s\""),
+    (&["g"], "\"GB\", \"GiB\" or \"Gbit/s\""),
+    (&["byte", "bytes"], "\"B\""),
+    (&["sec", "secs", "second", "seconds"], "\"s\""),
+    (&["msec", "millisecond", "milliseconds"], "\"ms\""),
+    (&["usec", "microseconds"], "\"us\""),
+    (&["nanoseconds"], "\"ns\""),
+    (&["minute", "minutes"], "\"min\""),
+    (&["hour", "hours", "hr"], "\"h\""),
+    (&["p", "pkt", "pkts"], "\"packets\""),
+    (&["pps", "packet/s"], "\"packets/s\""),
 ];
 
 /// Reads `"5 ms"` as a quantity of type `ty`.
@@ -275,7 +262,7 @@ fn needed(ty: Type) -> &'static str {
 
 fn unit_hint(unit: &str, ty: Type) -> String {
     let lower = unit.to_lowercase();
-    if let Some((_, instead)) = HABITS.iter().find(|(habit, _)| *habit == lower) {
+    if let Some((_, instead)) = HABITS.iter().find(|(habits, _)| habits.contains(&lower.as_str())) {
         return format!("; write {instead}");
     }
     let valid: Vec<&str> = UNITS.iter().map(|u| u.0).collect();
