@@ -5,7 +5,6 @@ use std::marker::PhantomData;
 
 use crate::packet::Ecn;
 use crate::schema::{Param, Value, Values};
-use crate::tunnel::{RULES, Rules};
 use crate::units::{Duration, Rate};
 
 /// A Rust type that a parameter can have.
@@ -81,7 +80,6 @@ parameter! {
     bool: value => match value { Value::Flag(flag) => Some(*flag), _ => None };
     String: value => match value { Value::Word(word) => Some(word.clone()), _ => None };
     Ecn: value => CODEPOINTS.iter().position(|word| value.is_word(word)).map(|bits| Ecn::of(bits as u8));
-    Rules: value => RULES.iter().find(|(word, _)| value.is_word(word)).map(|(_, rules)| *rules);
     Value: value => Some(value.clone());
     Values: value => match value { Value::Table(table) => Some(table.clone()), _ => None };
     Vec<String>: value => match value { Value::Names(names) => Some(names.clone()), _ => None };

@@ -7,42 +7,27 @@
 use std::collections::BTreeMap;
 
 use crate::random::Stream;
-use crate::units::{Duration, Rate};
 
-/// Where a mechanism lives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Room {
-    /// Admission rules of a link's queue.
-    Queue,
-    /// How a queue picks the next packet.
-    Scheduler,
-    /// Components on a path other than links.
-    Stage,
-    /// Traffic of users.
-    Traffic,
-    /// How a TCP window grows and shrinks.
-    CongestionControl,
-    /// Recovery, acknowledgements and timers of a TCP.
-    Stack,
-    /// Which level of an adaptive video a player asks for.
-    Adaptation,
-    /// The scenario's own tables.
-    Scenario,
-}
-
-impl Room {
-    /// Its name in files and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Room::Queue => "queue",
-            Room::Scheduler => "scheduler",
-            Room::Stage => "stage",
-            Room::Traffic => "traffic",
-            Room::CongestionControl => "congestion-control",
-            Room::Stack => "stack",
-            Room::Adaptation => "adaptation",
-            Room::Scenario => "scenario",
-        }
+crate::words! {
+    /// Where a mechanism lives.
+    #[derive(PartialOrd, Ord)]
+    pub enum Room {
+        /// Admission rules of a link's queue.
+        Queue = "queue",
+        /// How a queue picks the next packet.
+        Scheduler = "scheduler",
+        /// Components on a path other than links.
+        Stage = "stage",
+        /// Traffic of users.
+        Traffic = "traffic",
+        /// How a TCP window grows and shrinks.
+        CongestionControl = "congestion-control",
+        /// Recovery, acknowledgements and timers of a TCP.
+        Stack = "stack",
+        /// Which level of an adaptive video a player asks for.
+        Adaptation = "adaptation",
+        /// The scenario's own tables.
+        Scenario = "scenario",
     }
 }
 
@@ -123,7 +108,7 @@ impl Type {
             Type::TablePerName(nested) => (format!("{} tables by name", nested.name), "{ be = { … } }"),
             Type::Rates => ("list of rates, or MPD file".into(), "[\"1 Mbit/s\", \"3 Mbit/s\"]"),
             Type::ByteRows => ("list of lists of bytes".into(), "[[\"60 kB\", \"110 kB\"]]"),
-            Type::Mechanism(room) => (format!("{} name, or table with kind", room.name()), "a quoted word"),
+            Type::Mechanism(room) => (format!("{} name, or table with kind", room.word()), "a quoted word"),
         }
     }
 }
@@ -529,6 +514,14 @@ impl Value {
         }
     }
 
+    /// Its draws as plain numbers; `otherwise`: those of what is no quantity.
+    pub fn sampler(&self, otherwise: f64) -> Sampler {
+        match self {
+            Value::Random(law) => law.sampler(),
+            fixed => Sampler::Fixed(fixed.number().unwrap_or(otherwise)),
+        }
+    }
+
     /// The same unit with another number; panics for what is no quantity.
     pub fn with(&self, x: f64) -> Value {
         match self {
@@ -619,15 +612,11 @@ impl Law {
     }
 
     /// A quantity of it, for its unit.
-    pub fn example(&self) -> Option<&Value> {
+    pub fn example(&self) -> &Value {
         match self {
-            Law::Uniform(value, _)
-            | Law::Normal(value, _)
-            | Law::Exponential(value)
-            | Law::Gamma(value, _)
-            | Law::Pareto(value, _)
-            | Law::Lognormal(value, _) => Some(value),
-            Law::Dealt(values) => values.first(),
+            Law::Uniform(value, _) | Law::Normal(value, _) | Law::Exponential(value) => value,
+            Law::Gamma(value, _) | Law::Pareto(value, _) | Law::Lognormal(value, _) => value,
+            Law::Dealt(values) => &values[0],
         }
     }
 
@@ -648,18 +637,13 @@ impl Law {
     /// One draw; `index` decides for dealt values. Draws that a normal law puts below zero become zero, and
     /// rates are at least 1 bit/s.
     pub fn draw(&self, stream: &mut Stream, index: usize) -> Value {
-        match self {
-            Law::Dealt(values) => values[index % values.len()].clone(),
-            Law::Uniform(unit, _)
-            | Law::Normal(unit, _)
-            | Law::Exponential(unit)
-            | Law::Gamma(unit, _)
-            | Law::Pareto(unit, _)
-            | Law::Lognormal(unit, _) => match unit.with(self.sampler().draw(stream, index)) {
-                // At a lower rate, the packet in transmission would never leave.
-                Value::Rate(rate) => Value::Rate(rate.max(1.0)),
-                drawn => drawn,
-            },
+        if let Law::Dealt(values) = self {
+            return values[index % values.len()].clone();
+        }
+        match self.example().with(self.sampler().draw(stream, index)) {
+            // At a lower rate, the packet in transmission would never leave.
+            Value::Rate(rate) => Value::Rate(rate.max(1.0)),
+            drawn => drawn,
         }
     }
 }
@@ -752,39 +736,6 @@ impl Values {
         match self.get("kind") {
             Some(Value::Word(kind)) => kind,
             other => panic!("no mechanism was decoded: {other:?}"),
-        }
-    }
-
-    /// The number of a quantity that is given or has a default.
-    pub fn number(&self, name: &str) -> f64 {
-        self.maybe(name).unwrap_or_else(|| panic!("parameter {name} was not decoded as a number"))
-    }
-
-    /// The number of a quantity that may be absent.
-    pub fn maybe(&self, name: &str) -> Option<f64> {
-        self.get(name).and_then(Value::number)
-    }
-
-    /// A duration.
-    pub fn duration(&self, name: &str) -> Duration {
-        Duration::from_seconds(self.number(name))
-    }
-
-    /// A rate that may be absent.
-    pub fn rate(&self, name: &str) -> Option<Rate> {
-        self.maybe(name).map(Rate)
-    }
-
-    /// A flag that is given or has a default.
-    pub fn flag(&self, name: &str) -> bool {
-        matches!(self.get(name), Some(Value::Flag(true)))
-    }
-
-    /// A word that is given or has a default.
-    pub fn word(&self, name: &str) -> &str {
-        match self.get(name) {
-            Some(Value::Word(word)) => word,
-            other => panic!("parameter {name} was not decoded as a word: {other:?}"),
         }
     }
 

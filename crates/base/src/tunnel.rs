@@ -3,29 +3,21 @@
 
 use crate::Ecn;
 
-/// Rules for the ends of a tunnel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rules {
-    /// RFC 6040, normal mode.
-    Rfc6040,
-    /// RFC 6040, compatibility mode at the ingress: for an egress that is not known to pass marks on. The egress is the same.
-    Rfc6040Compatibility,
-    /// RFC 3168 section 9.1.1, full functionality.
-    Rfc3168,
-    /// RFC 4301 section 5.1.2.1 (IPsec).
-    Rfc4301,
-    /// Zhang et al. 2011: the outer header is always ECN-capable, and the egress keeps marks from packets that are not.
-    Paper,
+crate::words! {
+    /// Rules for the ends of a tunnel.
+    pub enum Rules {
+        /// RFC 6040, normal mode.
+        Rfc6040 = "rfc6040",
+        /// RFC 6040, compatibility mode at the ingress: for an egress that is not known to pass marks on. The egress is the same.
+        Rfc6040Compatibility = "rfc6040-compatibility",
+        /// RFC 3168 section 9.1.1, full functionality.
+        Rfc3168 = "rfc3168",
+        /// RFC 4301 section 5.1.2.1 (IPsec).
+        Rfc4301 = "rfc4301",
+        /// Zhang et al. 2011: the outer header is always ECN-capable, and the egress keeps marks from packets that are not.
+        Paper = "paper",
+    }
 }
-
-/// All of them, with the names that scenario files use.
-pub const RULES: [(&str, Rules); 5] = [
-    ("rfc6040", Rules::Rfc6040),
-    ("rfc6040-compatibility", Rules::Rfc6040Compatibility),
-    ("rfc3168", Rules::Rfc3168),
-    ("rfc4301", Rules::Rfc4301),
-    ("paper", Rules::Paper),
-];
 
 /// The four values of the field, in the order of the figures of RFC 6040.
 pub const FIELDS: [Ecn; 4] = [Ecn::NotCapable, Ecn::Capable0, Ecn::Capable1, Ecn::Congestion];
@@ -165,7 +157,8 @@ mod tests {
     /// the packet is dropped or the mark is lost: which one is the whole difference between the rules.
     #[test]
     fn a_mark_made_inside_the_tunnel() {
-        for (name, rules) in RULES {
+        for name in Rules::WORDS {
+            let rules = Rules::of(name);
             for inner in [ZERO, ONE, CE] {
                 if encapsulate(rules, inner) != N {
                     assert_eq!(decapsulate(rules, inner, CE), Some(CE), "{name}");

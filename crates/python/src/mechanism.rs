@@ -7,9 +7,7 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 use evenflow_base::schema::{Room, Traits, Type, Value as Quantity};
-use evenflow_base::{
-    Carried, Duration, Ecn, Options, Packet, Rate, Reason, Stream, Time, Verdict, dscp, flags, ip,
-};
+use evenflow_base::{Carried, Duration, Ecn, Options, Packet, Rate, Stream, Time, Verdict, dscp, flags, ip};
 use evenflow_queue::held::{self, Served};
 use evenflow_queue::htb;
 use evenflow_queue::{
@@ -222,7 +220,7 @@ impl Inner {
                     "is no application, unless it has until: it says how much there is to send and when",
                 ));
             }
-            other => return Err(bad(format!("a {} cannot be stepped by itself", other.name()))),
+            other => return Err(bad(format!("a {} cannot be stepped by itself", other.word()))),
         };
         let observables = table.observables.iter().map(|o| o.name).collect();
         let seen = Occupancy { packets: 0, bytes: 0, rate, full: false, idle_since: Some(Time::ZERO) };
@@ -522,7 +520,7 @@ impl Mechanism {
             Object::Adaptation(_) => Room::Adaptation,
             Object::Application(_) => Room::Traffic,
         }
-        .name())
+        .word())
     }
 
     fn call(&self, method: &str, args_json: &str) -> PyResult<String> {

@@ -1,7 +1,7 @@
 //! The rules of tunnels as a table.
 
 use evenflow_base::Ecn;
-use evenflow_base::tunnel::{Alarm, FIELDS, RULES, alarm, decapsulate, encapsulate};
+use evenflow_base::tunnel::{Alarm, FIELDS, Rules, alarm, decapsulate, encapsulate};
 use serde_json::{Map, Value, json};
 
 fn name(field: Ecn) -> &'static str {
@@ -23,9 +23,10 @@ fn pairs(value: impl Fn(Ecn, Ecn) -> Value) -> Value {
 /// For each set of rules: the outer field by inner field, and the field that leaves the tunnel by inner and outer field (null:
 /// dropped). `alarms`: what RFC 6040 says of a pair (null: nothing).
 pub fn table() -> Value {
-    let rules: Map<String, Value> = RULES
+    let rules: Map<String, Value> = Rules::WORDS
         .iter()
-        .map(|&(rule, rules)| {
+        .map(|&rule| {
+            let rules = Rules::of(rule);
             let ingress: Map<String, Value> = FIELDS
                 .iter()
                 .map(|&inner| (name(inner).into(), name(encapsulate(rules, inner)).into()))

@@ -389,7 +389,7 @@ proptest! {
         };
         // Only one that decides as packets leave drops the capable.
         let codel_marks = kind == "codel"
-            && values.flag("ecn")
+            && values.get("ecn") == Some(&Value::Flag(true))
             && !matches!(queue.scheduler, Scheduler::FqCodel(_));
         let (mut offered, mut lost, mut sent) = (0u64, 0u64, 0u64);
         for op in ops {

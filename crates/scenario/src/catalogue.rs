@@ -12,15 +12,9 @@ use crate::quantity::Quantity;
 use crate::sections::{CONGESTION_CONTROL, Key, SECTIONS, Section, Shape};
 
 /// The rooms that have mechanisms.
-pub const ROOMS: [Room; 7] = [
-    Room::Queue,
-    Room::Scheduler,
-    Room::Stage,
-    Room::Traffic,
-    Room::Adaptation,
-    Room::CongestionControl,
-    Room::Stack,
-];
+pub fn rooms() -> impl Iterator<Item = Room> {
+    Room::WORDS.iter().map(|word| Room::of(word)).filter(|room| *room != Room::Scenario)
+}
 
 /// The mechanisms of a room.
 pub fn all(room: Room) -> Vec<&'static Mechanism> {
@@ -214,7 +208,7 @@ fn mechanism_json(m: &Mechanism) -> Json {
         _ => String::new(),
     };
     json!({
-        "kind": m.kind, "room": m.room.name(), "title": m.title, "doc": m.doc, "source": m.source, "acts": acts,
+        "kind": m.kind, "room": m.room.word(), "title": m.title, "doc": m.doc, "source": m.source, "acts": acts,
         "params": params, "observables": observables(m.observables), "counters": counters(m.counters),
         "deviations": deviations, "presets": evenflow_queue::presets(m.kind).unwrap_or_default(),
         "example": m.example, "traits": m.traits.flags(), "draws": m.traits.draws, "peers": m.traits.peers,
@@ -225,7 +219,7 @@ fn mechanism_json(m: &Mechanism) -> Json {
 
 fn section_json(s: &Section) -> Json {
     json!({
-        "kind": s.name, "room": Room::Scenario.name(), "title": s.title, "doc": s.doc, "source": GRAMMAR,
+        "kind": s.name, "room": Room::Scenario.word(), "title": s.title, "doc": s.doc, "source": GRAMMAR,
         "params": s.keys.iter().map(|key| key_json(key, GRAMMAR)).collect::<Vec<_>>(),
         "observables": observables(s.observables), "counters": counters(s.counters), "deviations": [],
         "presets": [],
@@ -234,7 +228,7 @@ fn section_json(s: &Section) -> Json {
 
 fn nested_json(n: &Nested) -> Json {
     json!({
-        "kind": n.name, "room": Room::Scenario.name(), "title": n.doc.trim_end_matches('.'), "doc": n.doc,
+        "kind": n.name, "room": Room::Scenario.word(), "title": n.doc.trim_end_matches('.'), "doc": n.doc,
         "source": GRAMMAR,
         "params": n.params.iter().map(|p| param_json(p, n.changes)).collect::<Vec<_>>(),
         "observables": [], "counters": [], "deviations": [], "presets": [],
@@ -321,7 +315,7 @@ mod tests {
 
     #[test]
     fn every_room_is_furnished_and_no_kind_is_both_known_and_announced() {
-        for room in ROOMS {
+        for room in rooms() {
             assert!(!all(room).is_empty(), "{room:?}");
             for m in all(room) {
                 assert!(announced(room).iter().all(|(name, _)| *name != m.kind), "{} exists", m.kind);

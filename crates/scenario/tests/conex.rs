@@ -3,6 +3,7 @@
 use crate::common;
 
 use common::{errors, valid, with};
+use evenflow_base::schema::Value;
 use evenflow_scenario::Scenario;
 use evenflow_transport::exposure::{Credit, Encoding, Reports, Settings, Unit};
 use evenflow_transport::profile::Ecn;
@@ -197,7 +198,10 @@ fn the_four_variants_of_table_iii() {
         let scenario = valid(&variant);
         let link = scenario.links.iter().find(|link| link.name == "bottleneck").expect("a link");
         let rule = &link.forward.queue.as_ref().expect("a queue").rule;
-        let word = rule.values.get("action").map(|_| rule.values.word("action"));
+        let word = rule.values.get("action").map(|value| match value {
+            Value::Word(word) => word.as_str(),
+            other => panic!("{other:?} is no word"),
+        });
         assert_eq!((rule.mechanism.kind, word), (kind, action), "{name}");
         for group in &scenario.groups {
             let profile = &group.traffic[0].tcp.as_ref().expect("TCP").profile;

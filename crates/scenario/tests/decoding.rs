@@ -26,10 +26,11 @@ fn the_abc_example_is_what_it_says() {
     let queue = bottleneck.forward.queue.as_ref().expect("a queue");
     assert_eq!(queue.rule.mechanism.kind, "activity-aqm");
     assert_eq!(queue.rule.values.get("gamma"), Some(&Value::Packets(16.0)));
-    assert_eq!(queue.rule.values.word("average_over"), "accepted");
+    assert_eq!(queue.rule.values.get("average_over"), Some(&Value::Word("accepted".into())));
     assert_eq!(queue.limit, Some(Value::Packets(24.0)));
     assert!(queue.scheduler.is_none());
-    assert_eq!(s.stages[0].spec.values.number("reference_rate"), 10_000.0);
+    let reference_rate = s.stages[0].spec.values.get("reference_rate");
+    assert_eq!(reference_rate.and_then(Value::number), Some(10_000.0));
     let [heavy, light] = s.groups.as_slice() else { panic!("two groups") };
     assert_eq!((heavy.users, light.users), (1, 10));
     let path: Vec<Component> = heavy.path.iter().map(|hop| hop.component).collect();

@@ -163,7 +163,7 @@ pub(crate) fn unit(value: &Value) -> Option<Unit> {
     match value {
         Value::Rate(_) | Value::Bytes(_) => Some(Unit::Bytes),
         Value::PacketRate(_) | Value::Packets(_) => Some(Unit::Packets),
-        Value::Random(law) => law.example().and_then(unit),
+        Value::Random(law) => unit(law.example()),
         _ => None,
     }
 }

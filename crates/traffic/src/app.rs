@@ -5,7 +5,7 @@
 //! order after [`External::on`] returns. Results arrive as later events.
 
 use evenflow_base::params::Key;
-use evenflow_base::schema::{Mechanism, Problem, Sampler, Value, Values};
+use evenflow_base::schema::{Mechanism, Problem, Sampler, Values};
 use evenflow_base::{Duration, Ecn, End, Stream, Time};
 
 use crate::ending::Ending;
@@ -187,11 +187,7 @@ pub struct Drawn {
 impl Drawn {
     /// A parameter, whose stream has the same name. An absent one is `otherwise`.
     pub fn new<T>(values: &Values, key: Key<T>, otherwise: f64, setting: &Setting) -> Drawn {
-        let law = match values.raw(key) {
-            Some(Value::Random(law)) => law.sampler(),
-            Some(fixed) => Sampler::Fixed(fixed.number().unwrap_or(otherwise)),
-            None => Sampler::Fixed(otherwise),
-        };
+        let law = values.raw(key).map_or(Sampler::Fixed(otherwise), |value| value.sampler(otherwise));
         Drawn { law, stream: (setting.stream)(key.name), count: 0 }
     }
 

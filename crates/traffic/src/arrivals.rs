@@ -24,10 +24,7 @@ pub struct Arrivals {
 impl Arrivals {
     /// Arrivals `interval` apart, for shares (which add up to 1) of groups with these numbers of users.
     pub fn new(interval: &Value, gap: Stream, who: Stream, shares: &[(f64, u32)]) -> Arrivals {
-        let gaps = match interval {
-            Value::Random(law) => law.sampler(),
-            fixed => Sampler::Fixed(fixed.number().unwrap_or(1.0)),
-        };
+        let gaps = interval.sampler(1.0);
         let mut sum = 0.0;
         let ends = shares.iter().map(|(share, users)| {
             sum += share;

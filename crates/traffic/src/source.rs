@@ -37,10 +37,7 @@ pub struct Source {
 impl Source {
     /// A source of `rate` bit/s on average.
     pub fn new(gaps: Gaps, rate: f64, packet: &Value) -> Source {
-        let sizes = match packet {
-            Value::Random(law) => law.sampler(),
-            fixed => Sampler::Fixed(fixed.number().unwrap_or(1500.0)),
-        };
+        let sizes = packet.sampler(1500.0);
         let mean_gap = sizes.mean() * 8.0 / rate;
         let size = if let Sampler::Fixed(size) = sizes { Some(whole(size)) } else { None };
         Source { gaps, mean_gap, sizes, size, clock: 0.0, until: Time::NEVER, ecn: Ecn::NotCapable }

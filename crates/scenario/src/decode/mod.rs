@@ -71,7 +71,7 @@ fn reading<T>(read: impl FnOnce(&At) -> Option<T>) -> Result<T, Errors> {
 pub fn mechanism(kind: &str, params_json: &str) -> Result<Spec, Errors> {
     reading(|at| {
         let Some(mechanism) = catalogue::with_hidden().find(|m| m.kind == kind) else {
-            let announced = catalogue::ROOMS.iter().find_map(|room| catalogue::not_built(*room, kind));
+            let announced = catalogue::rooms().find_map(|room| catalogue::not_built(room, kind));
             return at.none(announced.unwrap_or_else(|| {
                 let near = suggestion(kind, catalogue::mechanisms().map(|m| m.kind));
                 format!("unknown mechanism {}{near}", quoted(kind))

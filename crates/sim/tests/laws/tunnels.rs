@@ -1,7 +1,7 @@
 //! Tunnels on a path: inside, packets are longer and queues mark the outer header; at the end nothing of it is left, and what was lost
 //! is known.
 
-use evenflow_base::tunnel::RULES;
+use evenflow_base::tunnel::Rules;
 use evenflow_scenario::Scenario;
 
 use crate::common::{close, run, run_by};
@@ -50,7 +50,7 @@ fn packets_are_longer_inside_and_nowhere_else() {
 /// nothing can be marked inside, and what is marked around a packet that is not ECN-capable is lost or dropped by its name.
 #[test]
 fn marks_reach_the_receiver_or_are_accounted_for() {
-    for (name, _) in RULES {
+    for name in Rules::WORDS {
         for capable in [true, false] {
             let rules = format!("ecn = \"{name}\"");
             let r = run(&tunnelled(capable, &rules, &rules, ""), 1);
