@@ -6,7 +6,7 @@ use evenflow_base::limit::Limit;
 use evenflow_base::packet::ip;
 
 use evenflow_base::schema::Way;
-use evenflow_base::tunnel::RULES;
+use evenflow_base::tunnel::Rules;
 use evenflow_base::{Duration, Ecn, Packet, Rate, Stream, Time, flags};
 use evenflow_stage::auditor::{self, Audit, Auditor, Losses, Rule};
 use evenflow_stage::bandwidth_manager::{self, BandwidthManager};
@@ -251,10 +251,7 @@ fn run_auditor(vector: &Json) -> Result<(), String> {
 
 /// Runs one vector of a tunnel and says the first thing that differs.
 fn run_tunnel(vector: &Json) -> Result<(), String> {
-    let rules = |name: &str| {
-        let word = vector[name].as_str().expect("a word");
-        RULES.iter().find(|(known, _)| *known == word).map(|(_, rules)| *rules).expect("rules")
-    };
+    let rules = |name: &str| Rules::of(vector[name].as_str().expect("a word"));
     let re = match line(vector, "re", "copy") {
         "inner" => Re::Inner,
         "neutral" => Re::Neutral,
@@ -352,7 +349,7 @@ fn run_reports(vector: &Json) -> Result<(), String> {
     let mut ingress = TunnelIngress::new(Entry {
         bytes: 40,
         numbered: vector["numbered"] == true,
-        rules: RULES.iter().find(|(name, _)| *name == "paper").expect("the paper's").1,
+        rules: Rules::Paper,
         re: Re::Neutral,
         largest: u16::MAX,
         tunnel: 9,

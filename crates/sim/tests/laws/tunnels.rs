@@ -50,7 +50,7 @@ fn packets_are_longer_inside_and_nowhere_else() {
 /// nothing can be marked inside, and what is marked around a packet that is not ECN-capable is lost or dropped by its name.
 #[test]
 fn marks_reach_the_receiver_or_are_accounted_for() {
-    for name in Rules::WORDS {
+    for &name in Rules::WORDS {
         for capable in [true, false] {
             let rules = format!("ecn = \"{name}\"");
             let r = run(&tunnelled(capable, &rules, &rules, ""), 1);
