@@ -580,13 +580,17 @@ impl Reader<'_> {
         let parts = parts(of, at)?;
         let names: Vec<&str> = parts.iter().map(|part| part.name).collect();
         let (last, path) = names.split_last()?;
+        let fits = |(own, name): (&str, &&str)| own == *name || matches!(own, "NAME" | "CLASS");
         let begins = |pattern: &str| {
-            let fits = |(own, name): (&str, &&str)| own == *name || matches!(own, "NAME" | "CLASS");
-            pattern.split('.').count() == names.len() && pattern.split('.').zip(path).all(fits)
+            pattern.split('.').count() >= names.len() && pattern.split('.').zip(path).all(fits)
         };
-        let alike = HISTOGRAMS.iter().filter(|(pattern, _)| begins(pattern));
-        let ends = alike.clone().filter_map(|(pattern, _)| pattern.split('.').next_back());
-        if ends.clone().next().is_none() {
+        let rest = |pattern: &str| pattern.split('.').skip(path.len()).collect::<Vec<_>>().join(".");
+        let alike: Vec<(String, fn(usize, usize) -> Histogram)> = HISTOGRAMS
+            .iter()
+            .filter(|(pattern, _)| begins(pattern))
+            .map(|(pattern, histogram)| (rest(pattern), *histogram))
+            .collect();
+        if alike.iter().all(|(rest, _)| rest.contains('.')) {
             return at.none(format!(
                 "{} is no histogram; valid names are {}",
                 quoted(of),
@@ -600,9 +604,9 @@ impl Reader<'_> {
             "classes" => self.class(names[3], (!is_link).then_some(index), at)?,
             _ => 0,
         };
-        let found = alike.clone().find(|(pattern, _)| pattern.rsplit('.').next() == Some(*last));
-        let Some((_, histogram)) = found else {
-            return at.none(format!("no histogram is called {}{}", quoted(last), suggestion(last, ends)));
+        let Some((_, histogram)) = alike.iter().find(|(rest, _)| rest == last) else {
+            let near = suggestion(last, alike.iter().map(|(rest, _)| rest.as_str()));
+            return at.none(format!("no histogram is called {}{near}", quoted(last)));
         };
         let histogram = histogram(index, class);
         if is_link {
