@@ -86,8 +86,11 @@ fn event(json: &Json, at: &At) -> Option<EventKind> {
     at.none(format!("no event is called {}{}", quoted(word), suggestion(word, words.iter().copied())))
 }
 
-/// All histograms: each with its link or group, and with its class.
-const HISTOGRAMS: [(&str, fn(usize, usize) -> Histogram); 10] = [
+/// A histogram of a link or group, and of a class.
+type Make = fn(usize, usize) -> Histogram;
+
+/// All histograms by name.
+const HISTOGRAMS: [(&str, Make); 10] = [
     ("links.NAME.queue.packets", |link, _| Histogram::Packets(link)),
     ("links.NAME.queue.at_drop", |link, _| Histogram::AtDrop(link)),
     ("links.NAME.queue.delay", |link, _| Histogram::QueueDelay(link)),
@@ -585,7 +588,7 @@ impl Reader<'_> {
             pattern.split('.').count() >= names.len() && pattern.split('.').zip(path).all(fits)
         };
         let rest = |pattern: &str| pattern.split('.').skip(path.len()).collect::<Vec<_>>().join(".");
-        let alike: Vec<(String, fn(usize, usize) -> Histogram)> = HISTOGRAMS
+        let alike: Vec<(String, Make)> = HISTOGRAMS
             .iter()
             .filter(|(pattern, _)| begins(pattern))
             .map(|(pattern, histogram)| (rest(pattern), *histogram))
