@@ -207,6 +207,30 @@ def test_dualpi2_shows_the_number_of_its_decision(form: str) -> None:
     assert it.after["sojourn"] > 0
 
 
+@pytest.mark.parametrize("native", ["ramp", "step"])
+def test_dualpi2_shows_the_rule_of_its_l_queue(native: str) -> None:
+    queue = {"kind": "dualpi2", "limit": "500 packets", "native": native}
+    it = of_reason(scenario(queue, ecn="accurate", congestion_control="prague"), "mark", "native")
+    if native == "ramp":
+        assert it.after["native_probability"] == pytest.approx(min(1, (it.after["sojourn"] - 800e-6) / 400e-6), abs=1e-5)
+        assert it.law == "native_probability = min(1, (sojourn - min_threshold) / range); draw > 1"
+    else:
+        assert it.after["sojourn"] > 1e-3
+        assert it.law == "sojourn > step"
+    assert ("- 0.0008) / 0.0004" if native == "ramp" else "> 0.001") in it.filled
+
+
+def test_events_before_a_trace_is_full_are_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run is traced until shortly after the chosen event."""
+    world = scenario(TAIL, users=1).set("duration", "300 s")
+    monkeypatch.setattr("evenflow.show.explain.LONGEST_ANSWER_S", 5.0)
+    it = ef.explain(world, drop=1)
+    assert it.event.time_s < 10
+    assert it.record.json["window_s"][1] < 16
+    with pytest.raises(UsageError, match=r"^groups\.g\.users\[0\]: its packets fill a trace \(1,000,000 rows\) by \d"):
+        ef.explain(world, flow=it.event.flow, drop=1)
+
+
 def test_constant_probability_shows_its_number() -> None:
     queue = {"kind": "constant-probability", "limit": "100 packets", "probability": 0.01}
     it = of_reason(scenario(queue, ecn="classic"), "mark", "constant")

@@ -57,6 +57,8 @@ DOCUMENTS = {"timeout": "RFC 6298 section 5", "idle": "RFC 5681 section 4.1"}
 """Documents of reductions that are not the congestion control's."""
 ANSWER_S = 3.5
 """Seconds after the event in which the sender's answer is looked for; at least four round trips."""
+LONGEST_ANSWER_S = 20.0
+"""Seconds after a chosen event that are traced: a trace holds a limited number of rows."""
 IDLE_S = 0.2
 """Shortest pause that can be longer than a retransmission timeout."""
 KINDS = ("drop", "mark", *ANSWERS)
@@ -178,7 +180,7 @@ def explain(
     time: float | None = None
     if flow is None:
         flow, time = _owner(scenario, seed, drop, mark, at)
-    one = _Flow(scenario, flow, seed)
+    one = _Flow(scenario, flow, seed, math.inf if time is None else time + LONGEST_ANSWER_S)
     return one.explained(one.chosen(drop, mark, at, event, time))
 
 
@@ -215,7 +217,7 @@ def _paths_of_flows(record: Record) -> dict[int, str]:
 class _Flow:
     """A run with the trace of a flow's user and its sender's state."""
 
-    def __init__(self, scenario: Scenario, path: str, seed: int) -> None:
+    def __init__(self, scenario: Scenario, path: str, seed: int, end: float = math.inf) -> None:
         parts = re.fullmatch(r"(groups\..+\.users\[\d+\])\.flows\[\d+\]", path)
         if parts is None:
             raise UsageError(f"flow “{path}”: write groups.NAME.users[0].flows[0].")
@@ -226,13 +228,22 @@ class _Flow:
             raise UsageError(f"flow “{path}”: there is no group “{group}”; {hint}")
         self.scenario, self.seed, self.path, self.user = scenario, seed, path, parts[1]
         self.step = max(LEAST_STEP_S, scenario.core.duration_s / SAMPLES)
+        self.end = min(end, scenario.core.duration_s)
         try:
-            self.record = self._run(scenario, {})
+            self.record = self._run(until(scenario, self.end), {})
         except ScenarioError as error:
             said = [text for at, text in error.errors if at.startswith("record.trace")]
             if not said:
                 raise
             raise UsageError(f"flow “{path}”: {said[0]}.") from None
+        except EvenflowError as error:
+            full = re.search(r"more than (\d+) rows by ([\d.]+) s", str(error))
+            if full is None:
+                raise
+            raise UsageError(
+                f"{self.user}: its packets fill a trace ({int(full[1]):,} rows) by {float(full[2]):.4g} s. Choose an "
+                "event before by --drop, --mark or --at without --flow, or set a shorter duration."
+            ) from None
         number = next((n for n, known in _paths_of_flows(self.record).items() if known == path), None)
         if number is None:
             raise UsageError(f"flow “{path}”: it never opened in this run.")
@@ -351,12 +362,13 @@ class _Flow:
             pairs = {name: self._around(record, name, event.time_s) for name in SENDER}
             before = {name: pair[0] for name, pair in pairs.items() if pair is not None}
             after = {name: pair[1] for name, pair in pairs.items() if pair is not None}
-        rule, law, source = _rule(kind, event)
+        variants = (kind, table.get("native", "step" if table.get("form") == "linux" else "ramp"))
+        rule, law, source = _rule(variants, event)
         parameters = {name: value for name, value in _parameters(table).items() if name in law or name == "limit"}
         known = {**{name: _number(value) for name, value in parameters.items()}, **after}
         if event.packet is not None:
             known["size"] = float(event.packet["size"])
-            law = _compared(_law(kind, event.reason), str(table.get("form", "")), law, after)
+            law = _compared(_law(variants, event.reason), str(table.get("form", "")), law, after)
             waited = self._waited(event)
             if event.reason == "loss":
                 before = {}
@@ -416,7 +428,7 @@ class _Flow:
 
     def _end(self, event: Event) -> float:
         """When the sender has answered."""
-        return min(event.time_s + max(ANSWER_S, 4.0 * self._srtt(event.time_s)), self.scenario.core.duration_s)
+        return min(event.time_s + max(ANSWER_S, 4.0 * self._srtt(event.time_s)), self.end)
 
     def _shorter(self, event: Event) -> Scenario:
         """The scenario until the sender has answered."""
@@ -537,6 +549,8 @@ class _Flow:
         yield from self._trigger(rows, time, cause)
         window, threshold = (self._around(record, name, time) for name in ("window", "ssthresh"))
         text = ANSWERS[cause]
+        if cause == "marks" and window is not None and window[1] >= window[0]:
+            text = "The sender starts to reduce its window after congestion marks."
         if window is not None:
             text += f" Window {window[0]:.1f} → {window[1]:.1f} packets"
             text += "." if threshold is None else f", ssthresh {threshold[1]:.1f} packets."
@@ -666,16 +680,19 @@ def _laws() -> dict[str, Any]:
     return tomllib.loads((Path(__file__).parent / "equations.toml").read_text(encoding="utf-8"))
 
 
-def _law(kind: str, reason: str) -> Mapping[str, str]:
-    """What equations.toml says of a reason, and of it in a mechanism of this kind."""
-    return {**_laws().get(reason, {}), **_laws().get(f"{reason}.{kind}", {})}
+def _law(variants: Sequence[str], reason: str) -> Mapping[str, str]:
+    """Entries of equations.toml for a reason, replaced by those of the mechanism's kind and of its native marking."""
+    found = dict(_laws().get(reason, {}))
+    for variant in variants:
+        found |= _laws().get(f"{reason}.{variant}", {})
+    return found
 
 
-def _rule(kind: str, event: Event) -> tuple[str, str, str]:
+def _rule(variants: Sequence[str], event: Event) -> tuple[str, str, str]:
     """Sentence, equation and document of the rule behind an event."""
     from ..run.mechanism import schema
 
-    law = _law(kind, event.reason)
+    kind, law = variants[0], _law(variants, event.reason)
     rooms = ("queue", "stage") if event.packet is not None else ("congestion-control",)
     found = [m for m in schema()["mechanisms"] if m["kind"] == kind and m["room"] in rooms]
     counters = {one["name"]: one["doc"] for m in found for one in m.get("counters", [])}
