@@ -1,7 +1,7 @@
-"""Your own adaptation rule in a few lines, beside built-in ones, over a throughput that wanders.
+"""A new adaptation rule in a few lines, compared with built-in ones over a random walk of the throughput.
 
-Chunk after chunk takes as long as the throughput says, the same for every rule. What is to be tried in a network
-becomes a file in Rust: CONTRIBUTING.md, "How to add an adaptation rule".
+Every rule meets the same throughput. To try a rule in a network, write it in Rust:
+docs/how-to/add-an-adaptation-rule.md.
 """
 
 import evenflow as ef

@@ -262,7 +262,8 @@ def test_a_misspelt_distribution_is_reported_before_a_run(cli: Cli) -> None:
 
 def test_a_misspelt_metric_of_a_study_is_reported_before_a_run(cli: Cli, tmp_path: Path) -> None:
     for command in (("study", "--out", tmp_path / "out"), ("plot", "--by", "queue")):
-        done = cli(*command, ef_example("queues"), "--metric", "utilization_", "--metric", "groups.downlod.throughput_bps")
+        wrong = ("--metric", "utilization_", "--metric", "groups.downlod.throughput_bps")
+        done = cli(*command, ef_example("queues"), *wrong)
         assert done.code == 2
         assert done.err.count("metric “") == 2
         assert "did you mean “groups.download.throughput_bps”?" in done.err

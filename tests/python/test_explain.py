@@ -212,7 +212,8 @@ def test_dualpi2_shows_the_rule_of_its_l_queue(native: str) -> None:
     queue = {"kind": "dualpi2", "limit": "500 packets", "native": native}
     it = of_reason(scenario(queue, ecn="accurate", congestion_control="prague"), "mark", "native")
     if native == "ramp":
-        assert it.after["native_probability"] == pytest.approx(min(1, (it.after["sojourn"] - 800e-6) / 400e-6), abs=1e-5)
+        ramp = min(1, (it.after["sojourn"] - 800e-6) / 400e-6)
+        assert it.after["native_probability"] == pytest.approx(ramp, abs=1e-5)
         assert it.law == "native_probability = min(1, (sojourn - min_threshold) / range); draw > 1"
     else:
         assert it.after["sojourn"] > 1e-3

@@ -190,6 +190,17 @@ def test_every_kind_is_what_a_journal_takes(table: Table, name: str, width: floa
     assert "<text" in svg
 
 
+def test_a_links_line_is_not_in_the_colour_of_a_group() -> None:
+    runs = [
+        Run(i, {"flows": flows}, seed, record(seed, flows, 0, 5)) for i, flows in enumerate((1, 2)) for seed in (1, 2)
+    ]
+    choice = pictures.Choice(metric=("throughput_bps", "bottleneck.utilisation"), x="flows")
+    rates, used = pictures.of_table(Table(runs), choice).panels
+    assert len(rates.lines) == 2
+    assert len(used.lines) == 1
+    assert used.lines[0].colour not in {line.colour for line in rates.lines}
+
+
 def test_colours_are_dark_enough() -> None:
     assert [c for c in plots.COLOURS if contrast(c) < 3] == []
 

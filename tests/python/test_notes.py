@@ -392,6 +392,30 @@ def test_steps_after_the_end(base: ef.Scenario) -> None:
     assert (note.path, "2 steps, the first at 21 s, come" in note.text) == ("links.line.rate", True)
 
 
+def test_no_label(base: ef.Scenario) -> None:
+    for kind in ("csfq", "activity-aqm"):
+        note = raised(base, links__line__queue__kind=kind)["no-label"]
+        assert note.path == "links.line.queue"
+        assert kind in note.text
+    edge = {"kind": "csfq-edge", "per": "user"}
+    changes = {"links__line__queue__kind": "csfq", "stages": {"edge": edge}, "groups__a__path": ["edge", "line"]}
+    assert "no-label" not in raised(base, **changes)
+
+
+def test_faster_than_the_link(base: ef.Scenario) -> None:
+    def shaped(**scheduler: Any) -> dict[str, Any]:
+        return raised(base, links__line__rate="10 Mbit/s", links__line__queue__scheduler=scheduler)
+
+    note = shaped(kind="tbf", rate="20 Mbit/s", burst="10 kB")["faster-than-the-link"]
+    assert note.path == "links.line.queue.scheduler.rate"
+    assert "20 Mbit/s, more than the link's 10 Mbit/s" in note.text
+    assert "faster-than-the-link" not in shaped(kind="tbf", rate="10 Mbit/s", burst="10 kB")
+    steps = {"steps": [["0 s", "20 Mbit/s"], ["5 s", "8 Mbit/s"]]}
+    assert "faster-than-the-link" not in shaped(kind="tbf", rate=steps, burst="10 kB")
+    note = shaped(kind="htb", classes={"be": {"rate": "20 Mbit/s"}})["faster-than-the-link"]
+    assert note.path == "links.line.queue.scheduler.classes.be.rate"
+
+
 def test_larger_than_the_bucket(base: ef.Scenario) -> None:
     burst = {"steps": [["0 s", "20 kB"], ["10 s", "1 kB"]]}
     changes: dict[str, Any] = {"links__line__queue__scheduler": {"kind": "tbf", "rate": "8 Mbit/s", "burst": burst}}

@@ -46,7 +46,9 @@ def list_(
         print_json({each: rows for each, (rows, _) in found.items()})
         return
     if not any(rows for rows, _ in found.values()):
-        raise UsageError(f"No {kind or 'entry'} contains “{word}”. Try: evenflow list {kind or ''}".rstrip())
+        where = f"The list of {kind}" if kind else "No list"
+        what = f"has no entry with “{word}”" if kind else f"has an entry with “{word}”"
+        raise UsageError(f"{where} {what}. Try: evenflow list {kind or ''}".rstrip())
     for each, (rows, columns) in found.items():
         screens.listing("TCP" if each == "tcp" else each.capitalize(), rows, columns)
     screens.more("evenflow describe NAME")

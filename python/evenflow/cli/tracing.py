@@ -26,7 +26,7 @@ MOST_EVENTS = 40
     epilog=examples(
         "evenflow trace examples/scenarios/red-ecn.toml --set duration='\"2 s\"'",
         "evenflow trace red-ecn.toml --flow 'groups.heavy.users[0]' --out flow.pcapng",
-        "evenflow trace lossy-tunnel.toml --at line --out inside.pcapng",
+        "evenflow trace lossy-tunnel.toml --at core --out inside.pcapng",
         "tshark -r flow.pcapng -Y 'ip.flags.rb == 1'",
     )
 )

@@ -28,8 +28,8 @@ def check_place(at: str, links: Iterable[str] = ()) -> None:
     places = [*PLACES, *links]
     if at not in places and at.removeprefix("links.") not in places:
         near = nearest(at, places)
-        hint = f" Did you mean “{near}”?" if near else ""
-        raise UsageError(f"Packets are seen at start, end or both, or at a link by its name, not at “{at}”.{hint}")
+        hint = f"Did you mean “{near}”?" if near else f"Valid places are {', '.join(places)}."
+        raise UsageError(f"There is no capture point “{at}”. {hint}")
 
 
 def pcapng(record: Record, scenario: Scenario, at: str = "start") -> bytes:

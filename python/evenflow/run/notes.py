@@ -721,6 +721,47 @@ def _on_no_path(outline: Outline) -> Iterator[Note]:
                 yield Note("on-no-path", paths.render((section, name)), text)
 
 
+def _no_label(outline: Outline) -> Iterator[Note]:
+    """A queue that reads labels, and no stage before it writes them."""
+    stages = outline.tree.get("stages", {})
+    for way in outline.ways.values():
+        kind, hop = (way.table.get("queue") or {}).get("kind"), way.name if way.forward else f"-{way.name}"
+        if not kind or not registry.has(kind, "labels"):
+            continue
+        crossing = [group["path"] for group in outline.tree.get("groups", {}).values() if hop in group["path"]]
+        before = (leg for path in crossing for leg in path[: path.index(hop)])
+        if crossing and not any(registry.has(stages[leg], "labels") for leg in before if leg in stages):
+            text = (
+                f"{kind} reads a label that a stage writes, and no stage before this link does. All packets have label "
+                "0. Add such a stage to the paths."
+            )
+            yield Note("no-label", f"{way.path}.queue", text)
+
+
+def _faster_than_the_link(outline: Outline) -> Iterator[Note]:
+    for way in outline.ways.values():
+        scheduler, capacity = (way.table.get("queue") or {}).get("scheduler") or {}, way.table.get("rate")
+        if is_random(capacity) or (isinstance(capacity, Mapping) and "opportunities" in capacity):
+            continue
+        line = max((step for _, step in way.steps), default=math.inf)
+        place = f"{way.path}.queue.scheduler"
+        rates = {place: scheduler.get("rate")} if scheduler.get("kind") == "tbf" else {}
+        if scheduler.get("kind") == "htb":
+            classes = scheduler.get("classes") or {}
+            rates = {f"{place}.classes.{name}": one.get("rate") for name, one in classes.items()}
+        for at, wanted in rates.items():
+            if wanted is None or is_random(wanted):
+                continue
+            steps = wanted["steps"] if isinstance(wanted, Mapping) else [(0.0, wanted)]
+            slowest = min(mean_of(value) for _, value in steps)
+            if slowest > line * (1 + 1e-9):
+                text = (
+                    f"{scheduler['kind']} shapes to {rate(slowest)}, more than the link's {rate(line)}, so the link is "
+                    "the limit. Raise the link's rate (it is the device's), or lower this one."
+                )
+                yield Note("faster-than-the-link", f"{at}.rate", text)
+
+
 def _without_sessions(outline: Outline) -> Iterator[Note]:
     """A manager or tuner that can detect no session."""
     for name, stage in outline.tree.get("stages", {}).items():
@@ -769,6 +810,8 @@ _BEFORE: tuple[Callable[[Outline], Iterable[Note]], ...] = (
     _marks_behind_reporter,
     _top_never,
     _on_no_path,
+    _no_label,
+    _faster_than_the_link,
     _without_sessions,
 )
 

@@ -100,4 +100,6 @@ def why_odd(value: Any) -> str:
         return f"{value} is not allowed; write a finite number."
     if isinstance(value, (datetime.date, datetime.time)):
         return "a date or time of day; durations are written like “15 s”."
-    return f"a scenario cannot hold a {type(value).__name__}; write plain data: text, numbers, lists, tables."
+    found = f"a scenario cannot hold a {type(value).__name__}; write plain data: text, numbers, lists, tables."
+    is_object = isinstance(value, type) or hasattr(value, "__dict__")
+    return f"{found} New mechanisms are written in Rust: docs/how-to/index.md." if is_object else found

@@ -140,7 +140,9 @@ def _did_you_mean(name: str, known: Sequence[str]) -> str:
     if guess is not None:
         return f"did you mean “{guess}”?"
     listed = ", ".join(list(known)[:12]) + (", …" if len(known) > 12 else "")
-    return f"there {'is' if len(known) == 1 else 'are'} {listed}." if known else "there are none."
+    if not known:
+        return "there are none."
+    return f"the only valid name is {listed}." if len(known) == 1 else f"valid names are {listed}."
 
 
 def matching(pattern: str, known: Iterable[str]) -> list[str]:
@@ -909,6 +911,8 @@ def _call(
     line.owner, line.setting = whose, put
     line.colour = setting if len(settings) > 1 else owner
     line.dash = setting if most == 1 else owner
+    if len(settings) == len(members) == 1 < most:
+        line.colour = BLACK  # the legend of other panels has the first colour for their first owner
 
 
 def _mean(values: Floats) -> float:
