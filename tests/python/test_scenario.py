@@ -37,6 +37,17 @@ def test_setting_copies() -> None:
     assert changed.unset("groups.heavy.users").get("groups.heavy").get("users") is None
 
 
+def test_a_scenario_is_a_table_of_plain_data() -> None:
+    with pytest.raises(ScenarioError, match="a scenario is a table of links and groups, not a list"):
+        ef.Scenario([])  # type: ignore[arg-type]
+
+    class Control:
+        pass
+
+    with pytest.raises(ScenarioError, match=r"cannot hold a Control; .* written in Rust: docs/how-to/index\.md"):
+        ef.Scenario(tree()).set("groups.heavy.tcp", {"congestion_control": Control()})
+
+
 def test_the_tree_handed_out_is_a_copy() -> None:
     base = ef.Scenario(tree())
     base.tree["links"]["bottleneck"]["delay"] = "1 h"

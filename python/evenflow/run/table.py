@@ -238,7 +238,7 @@ class Table:
         points = table._points()
         if len(points) > 1:
             free = sorted({k for p in points for k in p if any(q.get(k) != p[k] for q in points)})
-            raise KeyError(f"{len(points)} points match { ({**(where or {}), **labels}) }; say also {', '.join(free)}")
+            raise KeyError(f"{len(points)} points match { ({**(where or {}), **labels}) }; set {', '.join(free)} too")
         return table
 
     def values(self, metric: Metric, where: Mapping[str, Label] | None = None, **labels: Label) -> NDArray[np.float64]:
@@ -291,7 +291,7 @@ class Table:
         for run in chosen.runs:
             position = float(name(run.labels)) if callable(name) else number_of(run.labels[name])
             if point_of.setdefault(position, run.point) != run.point:
-                raise KeyError(f"more than one point at x = {position}; say also which of {sorted(run.labels)}")
+                raise KeyError(f"more than one point at x = {position}; select one by {sorted(run.labels)}")
             at.setdefault(position, []).append(run)
         xs = sorted(at)
         found = [stats.mean_interval([number(_measure(metric, run)) for run in at[p]], level) for p in xs]

@@ -37,6 +37,9 @@ class Scenario:
     __slots__ = ("_core", "_tree", "source")
 
     def __init__(self, tree: Mapping[str, Any], *, source: str | None = None) -> None:
+        if not isinstance(tree, Mapping):
+            text = f"a scenario is a table of links and groups, not a {type(tree).__name__}."
+            raise ScenarioError([("", text)], source)
         self._tree: dict[str, Any] = {}
         for name, value in tree.items():
             try:

@@ -138,7 +138,7 @@ def _video(record: Record, group: str) -> Mapping[str, Any]:
         raise UsageError(f"no group “{group}”; {hint}")
     video = groups[group].get("video")
     if video is None:
-        raise UsageError(f"the users of “{group}” watch no video, which is what a quality of experience is made of.")
+        raise UsageError(f"the users of “{group}” watch no video; name a group with traffic youtube or has.")
     found: Mapping[str, Any] = video
     return found
 
