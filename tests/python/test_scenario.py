@@ -45,7 +45,7 @@ def test_a_scenario_is_a_table_of_plain_data() -> None:
         pass
 
     with pytest.raises(ScenarioError, match=r"cannot hold a Control; .* written in Rust: docs/how-to/index\.md"):
-        ef.Scenario(tree()).set("groups.heavy.tcp", {"congestion_control": Control()})
+        ef.Scenario(tree()).set("groups.heavy.tcp", {"congestion_control": Control()}).check()
 
 
 def test_the_tree_handed_out_is_a_copy() -> None:
