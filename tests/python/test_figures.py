@@ -201,6 +201,16 @@ def test_a_links_line_is_not_in_the_colour_of_a_group() -> None:
     assert used.lines[0].colour not in {line.colour for line in rates.lines}
 
 
+def test_studies_that_do_not_sweep_x_are_not_at_its_zero() -> None:
+    swept = [Run(i, {"file": "a", "flows": flows}, 1, record(1, flows, 0, 5)) for i, flows in enumerate((1, 2))]
+    other = [Run(2 + i, {"file": "b", "queue": queue}, 1, record(1, 3, i, 5)) for i, queue in enumerate(("x", "y"))]
+    [panel] = pictures.of_table(Table([*swept, *other]), pictures.Choice(metric=("light.throughput_bps",))).panels
+    assert panel.categories == ["a", "b"]
+    assert [line.words for line in panel.lines] == ["flows 1", "flows 2", "x", "y"]
+    with pytest.raises(UsageError, match=r"^x “flows”: some studies of this figure do not sweep it\."):
+        pictures.of_table(Table([*swept, *other]), pictures.Choice(metric=("light.throughput_bps",), x="flows"))
+
+
 def test_colours_are_dark_enough() -> None:
     assert [c for c in plots.COLOURS if contrast(c) < 3] == []
 

@@ -799,7 +799,11 @@ def _over(
 
     swept = [name for name in labels if len(table.label_values(name)) > 1]
     rest = [name for name in swept if name not in (asked.rows, asked.columns, *(asked.by or []))]
-    x = asked.x or _default_x(table, rest, numbers_only=kind == "line")
+    points = _runs_by_point(table)
+    shared = [name for name in rest if all(name in point for point, _ in points)]
+    x = asked.x or _default_x(table, shared, numbers_only=kind == "line")
+    if x is not None and not all(x in point for point, _ in points):
+        raise UsageError(f"x “{x}”: some studies of this figure do not sweep it. Draw them in separate figures.")
     if kind == "line" and x is None:
         raise UsageError(
             "kind “line”: nothing is swept that has numbers"
@@ -827,7 +831,6 @@ def _over(
                 "--columns, or run the study with one value of each."
             )
     cells, columns = _cells(table, asked)
-    points = _runs_by_point(table)
     numeric = along is not None and kind == "line"
     places = {value: along[1][i] if numeric and along else float(i) for i, value in enumerate(values)}
     settings = list(dict.fromkeys(_key(point, by) for point, _ in points))
@@ -838,7 +841,7 @@ def _over(
             for point, runs in points:
                 if any(point.get(name) != value for name, value in cell.where.items()):
                     continue
-                at = places[point[x]] if x and x in point else 0.0
+                at = places[point[x]] if x else 0.0
                 for owner, (metric, _) in enumerate(members):
                     values_of = _single if kind != "box" or choice.over == "runs" else _list
                     each = [np.array(values_of(run, metric)) for run in runs]
