@@ -209,6 +209,9 @@ def test_studies_that_do_not_sweep_x_are_not_at_its_zero() -> None:
     assert [line.words for line in panel.lines] == ["flows 1", "flows 2", "x", "y"]
     with pytest.raises(UsageError, match=r"^x “flows”: some studies of this figure do not sweep it\."):
         pictures.of_table(Table([*swept, *other]), pictures.Choice(metric=("light.throughput_bps",), x="flows"))
+    cut = pictures.Choice(metric=("light.throughput_bps",), columns="queue", kind="cdf")
+    with pytest.raises(UsageError, match=r"^columns “queue”: some studies"):
+        pictures.of_table(Table([*swept, *other]), cut)
 
 
 def test_colours_are_dark_enough() -> None:

@@ -665,6 +665,18 @@ def _free(table: Table, labels: Sequence[str], used: Sequence[str]) -> list[str]
     return free
 
 
+def _everywhere(table: Table, label: str) -> bool:
+    """Whether all points have this label. Studies that share a figure may sweep different ones."""
+    return all(label in point for point, _ in _runs_by_point(table))
+
+
+def _require_everywhere(table: Table, **labels: str | None) -> None:
+    for option, label in labels.items():
+        if label is not None and not _everywhere(table, label):
+            text = "some studies of this figure do not sweep it. Draw them in separate figures."
+            raise UsageError(f"{option} “{label}”: {text}")
+
+
 def _default_x(table: Table, labels: Sequence[str], *, numbers_only: bool) -> str | None:
     """The swept label with most values, one with numbers before one without."""
     best: tuple[bool, int, str] | None = None
@@ -680,13 +692,13 @@ def _facet(table: Table, free: list[str], asked: _Asked, per_panel: int) -> None
     """Where lines would be too many, a label of few values makes columns of panels."""
     if asked.by is not None or asked.columns is not None or asked.rows is not None:
         return
-    while len(free) > 1:
+    while len(free) > 1 and (shared := [name for name in free if _everywhere(table, name)]):
         lines = per_panel
         for name in free:
             lines *= len(table.label_values(name))
         if lines <= MOST_LINES:
             return
-        few = min(free, key=lambda name: len(table.label_values(name)))
+        few = min(shared, key=lambda name: len(table.label_values(name)))
         if len(table.label_values(few)) > 6:
             return
         if asked.columns is None:
@@ -728,6 +740,7 @@ class _Cell:
 
 
 def _cells(table: Table, asked: _Asked) -> tuple[list[_Cell], int]:
+    _require_everywhere(table, rows=asked.rows, columns=asked.columns)
     rows = table.label_values(asked.rows) if asked.rows else [None]
     columns = table.label_values(asked.columns) if asked.columns else [None]
     cells = []
@@ -799,11 +812,9 @@ def _over(
 
     swept = [name for name in labels if len(table.label_values(name)) > 1]
     rest = [name for name in swept if name not in (asked.rows, asked.columns, *(asked.by or []))]
-    points = _runs_by_point(table)
-    shared = [name for name in rest if all(name in point for point, _ in points)]
+    shared = [name for name in rest if _everywhere(table, name)]
     x = asked.x or _default_x(table, shared, numbers_only=kind == "line")
-    if x is not None and not all(x in point for point, _ in points):
-        raise UsageError(f"x “{x}”: some studies of this figure do not sweep it. Draw them in separate figures.")
+    _require_everywhere(table, x=x)
     if kind == "line" and x is None:
         raise UsageError(
             "kind “line”: nothing is swept that has numbers"
@@ -831,6 +842,7 @@ def _over(
                 "--columns, or run the study with one value of each."
             )
     cells, columns = _cells(table, asked)
+    points = _runs_by_point(table)
     numeric = along is not None and kind == "line"
     places = {value: along[1][i] if numeric and along else float(i) for i, value in enumerate(values)}
     settings = list(dict.fromkeys(_key(point, by) for point, _ in points))
