@@ -4,7 +4,7 @@
 
 use evenflow_base::{End, Heap};
 
-use crate::events::Key;
+use crate::events::{Key, time_of};
 
 /// A wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,10 +26,11 @@ impl Wakeup {
 
     #[inline]
     fn is_before(&self, other: &Wakeup) -> bool {
-        if self.key != other.key {
-            return self.key < other.key;
+        let (time, of_other) = (time_of(self.key), time_of(other.key));
+        if time != of_other {
+            return time < of_other; // nearly always
         }
-        (self.number, self.whom) < (other.number, other.whom)
+        (self.key, self.number, self.whom) < (other.key, other.number, other.whom)
     }
 }
 
@@ -83,6 +84,14 @@ impl Wakeups {
         }
     }
 
+    /// The first wake-up comes at `key` instead, which is not earlier.
+    #[inline(always)]
+    pub fn postpone_first(&mut self, key: Key) {
+        if let Some(&first) = self.heap.first() {
+            self.sink(0, Wakeup { key, ..first });
+        }
+    }
+
     /// Removes the wake-ups of both ends of `place`. Returns whether the first of all was among them.
     pub fn clear(&mut self, place: usize) -> bool {
         let [one, other] = End::BOTH.map(|end| self.remove((place, end)) == Some(0));
@@ -123,18 +132,15 @@ impl Wakeups {
     }
 
     fn sink(&mut self, mut at: usize, wakeup: Wakeup) {
-        loop {
-            let mut below = 2 * at + 1;
-            if below >= self.heap.len() {
+        while let Some(left) = self.heap.get(2 * at + 1) {
+            let (next, below) = match self.heap.get(2 * at + 2) {
+                Some(right) if right.is_before(left) => (*right, 2 * at + 2),
+                _ => (*left, 2 * at + 1),
+            };
+            if wakeup.is_before(&next) {
                 break;
             }
-            if below + 1 < self.heap.len() && self.heap[below + 1].is_before(&self.heap[below]) {
-                below += 1;
-            }
-            if wakeup.is_before(&self.heap[below]) {
-                break;
-            }
-            self.place(at, self.heap[below]);
+            self.place(at, next);
             at = below;
         }
         self.place(at, wakeup);

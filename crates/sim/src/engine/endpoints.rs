@@ -55,10 +55,39 @@ impl Engine<'_> {
 
     /// The next wake-up of an end of a connection is due. It stays in the heap until the end asks for the next
     /// one, which takes its place.
+    #[inline(always)]
     fn wake_end(&mut self, now: Time) {
         match self.wakeups.first().map(Wakeup::whom) {
+            Some((index, End::Client)) if self.net.connections[index].connection.releases(now) => {
+                self.release_paced(index as u32, now);
+            }
             Some(whom) => self.wake(whom, now),
             None => self.halt(Invariant::NoTimer),
+        }
+    }
+
+    /// The first wake-up lets a paced segment of a one-way connection leave. The same as [`Engine::wake`], in fewer
+    /// steps, because a paced sender is woken for each burst.
+    #[inline(never)]
+    fn release_paced(&mut self, index: u32, now: Time) {
+        let tcp = &mut self.net.connections[index as usize];
+        let (flow, profile) = (tcp.flow, &self.net.profiles[tcp.profile as usize]);
+        let (info, header) = (self.net.flows[flow as usize], profile.header);
+        tcp.advance(End::Client, profile, now, &self.net.window);
+        let due = tcp.connection.sender.release(now, profile, &mut self.outbox);
+        tcp.ends[End::Client.index()].wake = due;
+        if due != Time::NEVER {
+            let host = &mut self.net.hosts[info.host as usize];
+            if !host.connections.is_empty() {
+                host.soonest = host.soonest.min(due);
+            }
+            self.wakeups.postpone_first(key(due, Rank::Timer, 0, info.tie));
+        }
+        if !self.outbox.is_empty() {
+            self.send(flow, &info, index, header, now);
+        }
+        if self.net.connections[index as usize].ends[End::Client.index()].wake == Time::NEVER {
+            self.wakeups.remove((index as usize, End::Client));
         }
     }
 

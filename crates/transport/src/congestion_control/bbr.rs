@@ -6,6 +6,7 @@
 //! Names in parentheses are the draft's.
 
 use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
+use evenflow_base::units::NANOS;
 use evenflow_base::{Duration, Stream, Time};
 
 use crate::Profile;
@@ -275,6 +276,17 @@ impl Bounds for f64 {
     }
 }
 
+/// A count as a real number: from a signed number it is one instruction.
+#[inline(always)]
+fn real(count: u64) -> f64 {
+    count as i64 as f64
+}
+
+#[inline(always)]
+fn seconds(time: Duration) -> f64 {
+    real(time.0) / NANOS
+}
+
 /// The per-ACK values of a sample (`RS`).
 struct Rs<'a> {
     sample: &'a RateSample,
@@ -283,6 +295,7 @@ struct Rs<'a> {
     rate: f64,
     limited: bool,
     newly_acked: f64,
+    delivered: f64,
     in_flight: f64,
 }
 
@@ -408,7 +421,7 @@ impl Control for Bbr {
     /// `OnTransmit`; it also notes whether the window is full.
     fn on_packet_sent(&mut self, w: &mut Window, sent: &Sent) {
         self.tick(sent.at);
-        self.window_full[1] |= sent.in_flight as f64 + self.mss > w.cwnd;
+        self.window_full[1] |= real(sent.in_flight) + self.mss > w.cwnd;
         if self.restarting {
             self.restarting = false;
             self.extra_since = sent.at;
@@ -462,8 +475,9 @@ impl Control for Bbr {
             packet,
             rate: sample.rate().unwrap_or(0.0),
             limited: self.own_limit.covers(packet),
-            newly_acked: sample.newly_acked as f64,
-            in_flight: sample.in_flight as f64,
+            newly_acked: real(sample.newly_acked),
+            delivered: real(sample.delivered),
+            in_flight: real(sample.in_flight),
         };
         self.update_latest(&rs);
         self.update_congestion(w, &rs);
@@ -486,7 +500,7 @@ impl Control for Bbr {
         self.update_min_rtt(&rs);
         self.check_probe_rtt(w, &rs);
         if self.loss_round_start {
-            (self.bandwidth_latest, self.inflight_latest) = (rs.rate, sample.delivered as f64);
+            (self.bandwidth_latest, self.inflight_latest) = (rs.rate, rs.delivered);
             self.loss_ranges = 0;
         }
         self.bandwidth = self.max_bandwidth().at_most(self.bandwidth_short);
@@ -669,7 +683,7 @@ impl Bbr {
     fn extra_acked(&self) -> f64 {
         if self.linux {
             let [a, b] = self.extra_windows;
-            a.max(b).min(self.bandwidth * EXTRA_ACKED_TIME)
+            a.at_least(b).at_most(self.bandwidth * EXTRA_ACKED_TIME)
         } else {
             self.extra_acked.value()
         }
@@ -702,7 +716,7 @@ impl Bbr {
     /// `TargetInflight`.
     fn target_inflight(&self, w: &Window) -> f64 {
         let product = self.product(self.bandwidth, 1.0);
-        if self.linux { self.budget(product).min(w.cwnd) } else { product.min(w.cwnd) }
+        if self.linux { self.budget(product).at_most(w.cwnd) } else { product.at_most(w.cwnd) }
     }
 
     fn probe_rtt_window(&self) -> f64 {
@@ -775,7 +789,7 @@ impl Bbr {
     /// `UpdateLatestDeliverySignals`.
     fn update_latest(&mut self, rs: &Rs) {
         self.bandwidth_latest = self.bandwidth_latest.at_least(rs.rate);
-        self.inflight_latest = self.inflight_latest.at_least(rs.sample.delivered as f64);
+        self.inflight_latest = self.inflight_latest.at_least(rs.delivered);
         self.loss_round_start = rs.packet.delivered >= self.loss_round;
         if self.loss_round_start {
             self.loss_round = self.delivered;
@@ -851,13 +865,13 @@ impl Bbr {
     /// Whether a sample has too many marks.
     fn is_marked_too_much(&self, rs: &Rs) -> bool {
         let marked = rs.sample.marked as f64 * self.mss;
-        self.echo.is_some_and(|echo| echo.eligible) && marked > ECN_THRESHOLD * rs.sample.delivered as f64
+        self.echo.is_some_and(|echo| echo.eligible) && marked > ECN_THRESHOLD * rs.delivered
     }
 
     /// `UpdateACKAggregation`.
     fn update_extra_acked(&mut self, w: &Window, rs: &Rs) {
         let now = rs.sample.now;
-        let mut expected = self.bandwidth * now.since(self.extra_since).seconds();
+        let mut expected = self.bandwidth * seconds(now.since(self.extra_since));
         if self.extra_delivered <= expected {
             (self.extra_delivered, self.extra_since, expected) = (0.0, now, 0.0);
         }
@@ -872,7 +886,7 @@ impl Bbr {
                 }
             }
             let window = &mut self.extra_windows[self.extra_window];
-            *window = window.max(extra);
+            *window = window.at_least(extra);
             return;
         }
         let length = if self.full { EXTRA_ACKED_ROUNDS } else { 1 };
@@ -939,8 +953,8 @@ impl Bbr {
         if self.inflight_long.is_infinite() {
             return f64::INFINITY;
         }
-        let headroom = self.mss.max(self.params.headroom * self.inflight_long);
-        (self.inflight_long - headroom).max(self.least())
+        let headroom = self.mss.at_least(self.params.headroom * self.inflight_long);
+        (self.inflight_long - headroom).at_least(self.least())
     }
 
     fn reset_short_term(&mut self) {
@@ -1013,7 +1027,7 @@ impl Bbr {
             }
             State::Down | State::Cruise if self.is_time_to_probe(w) => self.start_refill(),
             State::Down => {
-                let least = self.with_headroom().min(self.inflight(self.max_bandwidth(), 1.0));
+                let least = self.with_headroom().at_most(self.inflight(self.max_bandwidth(), 1.0));
                 if rs.in_flight <= least {
                     self.start_cruise();
                 }
@@ -1037,8 +1051,8 @@ impl Bbr {
 
     /// `IsTimeToProbeBW`.
     fn is_time_to_probe(&self, w: &Window) -> bool {
-        let packets = (self.target_inflight(w) / self.mss).min(63.0);
-        self.now.since(self.cycle_at) > self.wait || self.rounds_since_up as f64 >= packets
+        let packets = (self.target_inflight(w) / self.mss).at_most(63.0);
+        self.now.since(self.cycle_at) > self.wait || real(self.rounds_since_up) >= packets
     }
 
     /// The window was full in the last round trip, and the long-term bound is why.
@@ -1081,8 +1095,8 @@ impl Bbr {
                 return true;
             }
         }
-        let in_flight = rs.packet.in_flight as f64;
-        let lossy = self.too_high(rs.sample.lost as f64, in_flight);
+        let in_flight = real(rs.packet.in_flight);
+        let lossy = self.too_high(real(rs.sample.lost), in_flight);
         let marked = self.is_marked_too_much(rs);
         if (marked || (lossy && self.linux)) && self.probe_samples {
             (self.was_too_high, self.probe_samples) = (true, false);
@@ -1097,7 +1111,7 @@ impl Bbr {
         if lossy || marked || self.inflight_long.is_infinite() {
             return false;
         }
-        self.inflight_long = self.inflight_long.max(in_flight);
+        self.inflight_long = self.inflight_long.at_least(in_flight);
         if self.state == State::Up && self.is_bounded(w) {
             self.up_acked += rs.newly_acked;
             if self.up_acked >= self.up_acked_per_step {
@@ -1116,7 +1130,7 @@ impl Bbr {
     fn update_min_rtt(&mut self, rs: &Rs) {
         let now = rs.sample.now;
         self.probe_rtt_expired = now.since(self.probe_rtt_min_at) > self.params.probe_rtt_interval;
-        if let Some(rtt) = rs.sample.rtt.map(Duration::seconds)
+        if let Some(rtt) = rs.sample.rtt.map(seconds)
             && (rtt < self.probe_rtt_min || self.probe_rtt_expired)
         {
             (self.probe_rtt_min, self.probe_rtt_min_at) = (rtt, now);

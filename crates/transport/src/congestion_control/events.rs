@@ -260,6 +260,6 @@ pub struct RateSample {
 impl RateSample {
     /// The delivery rate, bytes/s.
     pub fn rate(&self) -> Option<f64> {
-        self.interval.map(|interval| self.delivered as f64 / interval.seconds())
+        self.interval.map(|interval| self.delivered as i64 as f64 / (interval.0 as i64 as f64 / 1e9))
     }
 }

@@ -160,6 +160,12 @@ impl Connection {
         tail.read = tail.delivered;
     }
 
+    /// Whether a wake-up of the client at `now` is the release of a paced segment, for [`Sender::release`].
+    #[inline(always)]
+    pub fn releases(&self, now: Time) -> bool {
+        self.talk.is_none() && self.sender.releases(now)
+    }
+
     /// A timer of `end` has come.
     pub fn wake(&mut self, end: End, to: &mut Outlet) {
         let (now, profile, from) = (to.now, to.profile, to.out.len());

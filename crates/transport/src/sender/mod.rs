@@ -398,6 +398,32 @@ impl Sender {
         recovery!(&mut self.recovery, recovery => recovery.stop());
     }
 
+    /// Whether a wake-up at `now` lets a segment leave that pacing held.
+    #[inline(always)]
+    pub fn releases(&self, now: Time) -> bool {
+        now >= self.core.release() && self.core.life == Life::Open
+    }
+
+    /// That segment and those behind it leave. Returns the [`Sender::deadline`].
+    #[inline(always)]
+    pub fn release(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) -> Time {
+        self.core.clock = profile.clock_at(now);
+        self.core.end_wait();
+        let before = out.len();
+        let timer = recovery!(&mut self.recovery, recovery => {
+            let x = &mut Context { now, profile, out };
+            recovery.transmit(&mut self.core, x);
+            if x.out.len() > before {
+                recovery.after_sending(&mut self.core, x);
+            }
+            self.core.timer.min(recovery.early())
+        });
+        if self.core.needs.rate_samples && self.core.limited.by == Limit::Application {
+            self.note_application_limit(profile);
+        }
+        timer.min(self.core.release())
+    }
+
     /// A timer fired (RFC 6298 section 5.4 to 5.6, RFC 8985 section 6.3 and 7.3), or a segment that pacing
     /// held may leave.
     pub fn wake(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {

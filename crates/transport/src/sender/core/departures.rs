@@ -53,10 +53,42 @@ struct Records {
     marked: u64,
     /// `C.app_limited`.
     application_limited: u64,
-    /// The last delivery rate, bytes/s.
-    rate: Option<f64>,
+    /// The last delivery rate: bytes and their time.
+    rate: Option<(u64, Duration)>,
     /// Blocks of the last SACK option, whose records are taken out.
     reported: Vec<(u64, u64)>,
+}
+
+/// What an ACK newly delivers.
+#[derive(Default)]
+struct News {
+    bytes: u64,
+    /// When the newest-sent segment left, with its first byte in the lower half; the segment.
+    latest: u128,
+    newest: Option<Sent>,
+    /// One ns after the newest left among those that were sent once; 0: there is none.
+    once: u64,
+}
+
+impl News {
+    /// Counts a segment. Returns whether it is the newest-sent by now.
+    #[inline(always)]
+    fn count(&mut self, sent: &Sent) -> bool {
+        self.bytes += sent.len;
+        if !sent.again {
+            self.once = self.once.max(sent.at.0 + 1);
+        }
+        let key = u128::from(sent.at.0) << 64 | u128::from(sent.seq);
+        let is_newest = key >= self.latest;
+        self.latest = self.latest.max(key);
+        is_newest
+    }
+
+    fn add(&mut self, sent: &Sent) {
+        if self.count(sent) {
+            self.newest = Some(*sent);
+        }
+    }
 }
 
 impl Departures {
@@ -121,9 +153,12 @@ impl Departures {
             return;
         }
         let (begun, time) = time_at(std::mem::take(&mut self.without_gap), rate);
-        let less = self.late.min(Duration(begun.0 / 2));
-        self.late = Duration(self.late.0 - less.0);
-        self.next = Time((self.next + time).0 - less.0);
+        self.next = self.next + time;
+        if self.late > Duration::ZERO {
+            let less = self.late.min(Duration(begun.0 / 2));
+            self.late = Duration(self.late.0 - less.0);
+            self.next = Time(self.next.0 - less.0);
+        }
     }
 }
 
@@ -138,11 +173,20 @@ fn time_at(len: f64, rate: f64) -> (Duration, Duration) {
 }
 
 impl Records {
-    /// The segment `sent` leaves, for the first time or again.
-    fn write(&mut self, sent: Sent) {
+    /// The segment `sent` leaves, for the first time or again. Returns its record.
+    #[inline(always)]
+    fn write(&mut self, sent: Sent) -> Option<&Sent> {
         if self.sent.back().is_none_or(|last| last.seq + last.len <= sent.seq) {
-            return self.sent.push_back(sent);
+            self.sent.push_back(sent);
+            return self.sent.back();
         }
+        let at = self.write_again(sent);
+        self.sent.get(at)
+    }
+
+    /// Writes the record of a retransmission over those of its data, and returns its place.
+    #[inline(never)]
+    fn write_again(&mut self, sent: Sent) -> usize {
         let end = sent.seq + sent.len;
         self.reported.retain(|block| block.1 <= sent.seq || end <= block.0);
         let at = self.sent.partition_point(|other| other.seq + other.len <= sent.seq);
@@ -163,44 +207,57 @@ impl Records {
         if let Some(rest) = rest {
             self.sent.insert(from + 1, rest);
         }
+        from
     }
 
     /// Takes out the records of what lies before `una`.
-    fn take_front(&mut self, una: u64, mut each: impl FnMut(&Sent)) {
-        while let Some(sent) = self.sent.front_mut().filter(|sent| sent.seq < una) {
-            match cut(sent, una) {
-                None => each(sent),
-                // An ACK within a segment delivers its first part.
-                Some(rest) => return each(&std::mem::replace(sent, rest)),
+    #[inline(always)]
+    fn take_front(&mut self, una: u64, news: &mut News) {
+        let (mut count, mut newest) = (0, None);
+        while let Some(sent) = self.sent.get(count).filter(|sent| sent.seq + sent.len <= una) {
+            if news.count(sent) {
+                newest = Some(count);
             }
+            count += 1;
+        }
+        if let Some(i) = newest {
+            news.newest = self.sent.get(i).copied();
+        }
+        for _ in 0..count {
             self.sent.pop_front();
+        }
+        // An ACK within a segment delivers its first part.
+        if let Some(sent) = self.sent.front_mut().filter(|sent| sent.seq < una)
+            && let Some(rest) = cut(sent, una)
+        {
+            news.add(&std::mem::replace(sent, rest));
         }
     }
 
     /// Takes out the records of what `block` of a SACK option newly reports.
     #[inline]
-    fn take_block(&mut self, (from, to): (u64, u64), each: impl FnMut(&Sent)) {
+    fn take_block(&mut self, (from, to): (u64, u64), news: &mut News) {
         let known = self.reported.iter().find(|known| known.0 <= from && from <= known.1);
         let from = known.map_or(from, |known| known.1);
         if from < to {
-            self.take(from..to, each);
+            self.take(from..to, news);
         }
     }
 
     /// Takes out the records of what lies in `range`.
     #[inline(never)]
-    fn take(&mut self, range: Range<u64>, mut each: impl FnMut(&Sent)) {
+    fn take(&mut self, range: Range<u64>, news: &mut News) {
         let from = self.sent.partition_point(|sent| sent.seq < range.start);
         let mut until = from;
         while let Some(sent) = self.sent.get(until).filter(|sent| sent.seq + sent.len <= range.end) {
-            each(sent);
+            news.add(sent);
             until += 1;
         }
         drop(self.sent.drain(from..until));
         if let Some(first) = self.sent.get_mut(from).filter(|sent| sent.seq < range.end)
             && let Some(rest) = cut(first, range.end)
         {
-            each(&std::mem::replace(first, rest));
+            news.add(&std::mem::replace(first, rest));
         }
     }
 }
@@ -242,6 +299,7 @@ impl Core {
     }
 
     /// Rate and burst of a control that does not pace itself (Linux's `tcp_update_pacing_rate`).
+    #[inline(never)]
     fn window_pacing(&self, profile: &Profile) -> Option<(f64, f64)> {
         let w = self.window();
         let flight = (self.next - self.una) as f64;
@@ -266,7 +324,8 @@ impl Core {
 
     /// The last sample of the delivery rate, bytes/s.
     pub(in crate::sender) fn delivery_rate(&self) -> Option<f64> {
-        self.departures.as_ref()?.records.as_ref()?.rate
+        let (bytes, interval) = self.departures.as_ref()?.records.as_ref()?.rate?;
+        Some(bytes as f64 / interval.seconds())
     }
 
     fn path(&self) -> Path {
@@ -278,20 +337,25 @@ impl Core {
     #[inline(never)]
     pub(in crate::sender) fn depart(&mut self, seq: u64, len: u64, again: bool, flight: u64, x: &Context) {
         let now = x.now;
-        let path = self.path();
-        let of_window =
-            if x.profile.pacing && !self.needs.pacing { self.window_pacing(x.profile) } else { None };
-        let Some(departures) = &mut self.departures else { return };
-        if self.needs.pacing
-            && let Some((rate, quantum)) = self.control.pacing(&path, x.profile.segment())
-        {
-            let quantum = if x.profile.gso > 0 { x.profile.gso as f64 } else { quantum };
-            match x.profile.pacing_rule {
-                PacingRule::Draft => departures.pace(len as f64, (rate, quantum), now),
-                PacingRule::Linux => departures.pace_as_linux(len as f64, (rate, quantum), now),
+        let bytes = len as i64 as f64; // a signed number converts in one instruction
+        let mut of_window = None;
+        if self.needs.pacing {
+            let pacing = self.control.pacing(&self.path(), x.profile.segment());
+            if let (Some(departures), Some((rate, mut quantum))) = (&mut self.departures, pacing) {
+                if x.profile.gso > 0 {
+                    quantum = x.profile.gso as f64;
+                }
+                match x.profile.pacing_rule {
+                    PacingRule::Draft => departures.pace(bytes, (rate, quantum), now),
+                    PacingRule::Linux => departures.pace_as_linux(bytes, (rate, quantum), now),
+                }
             }
-        } else if let Some(pacing) = of_window {
-            departures.pace_as_linux(len as f64, pacing, now);
+        } else if x.profile.pacing {
+            of_window = self.window_pacing(x.profile);
+        }
+        let Some(departures) = &mut self.departures else { return };
+        if let Some(pacing) = of_window {
+            departures.pace_as_linux(bytes, pacing, now);
         }
         let Some(records) = &mut departures.records else { return };
         if flight <= len {
@@ -310,8 +374,9 @@ impl Core {
             marked: records.marked,
             again,
         };
-        records.write(sent);
-        self.control.on_packet_sent(&sent);
+        if let Some(sent) = records.write(sent) {
+            self.control.on_packet_sent(sent);
+        }
     }
 
     /// Data in `range` that was not delivered is lost.
@@ -347,26 +412,18 @@ impl Core {
         let path = self.path();
         let records = self.departures.as_mut().and_then(|departures| departures.records.as_mut());
         let Some(records) = records else { return };
-        let (mut newly_acked, mut newest, mut once) = (0, None::<Sent>, None);
-        let mut deliver = |sent: &Sent| {
-            newly_acked += sent.len;
-            if newest.as_ref().is_none_or(|last| (sent.at, sent.seq) >= (last.at, last.seq)) {
-                newest = Some(*sent);
-            }
-            if !sent.again {
-                once = once.max(Some(sent.at));
-            }
-        };
-        records.take_front(una, &mut deliver);
+        let mut news = News::default();
+        records.take_front(una, &mut news);
         let blocks = report.blocks();
         if !blocks.is_empty() {
             blocks
                 .iter()
                 .filter(|(_, to)| *to > una)
-                .for_each(|block| records.take_block(*block, &mut deliver));
+                .for_each(|block| records.take_block(*block, &mut news));
             records.reported.clear();
             records.reported.extend_from_slice(blocks);
         }
+        let newly_acked = news.bytes;
         records.marked += u64::from(marks);
         records.delivered += newly_acked;
         if newly_acked > 0 {
@@ -375,31 +432,33 @@ impl Core {
         if records.delivered > records.application_limited {
             records.application_limited = 0;
         }
-        let mut interval = None;
-        if let Some(packet) = &newest {
-            let send = packet.at.since(packet.first_sent);
-            let longer = send.max(now.since(packet.delivered_at));
-            records.first_sent = packet.at;
-            let least = path.least.unwrap_or(Duration::ZERO);
-            interval = Some(longer).filter(|interval| *interval >= least && *interval > Duration::ZERO);
-        }
         let newly_lost = records.lost - std::mem::replace(&mut records.lost_before, records.lost);
-        let sample = RateSample {
+        let mut sample = RateSample {
             now,
             total: (records.delivered, records.lost),
-            packet: newest,
-            delivered: newest.map_or(0, |packet| records.delivered - packet.delivered),
-            lost: newest.map_or(0, |packet| records.lost - packet.lost),
+            packet: news.newest,
+            delivered: 0,
+            lost: 0,
             newly_acked,
             newly_lost,
-            interval,
+            interval: None,
             in_flight,
-            rtt: once.map(|at| now.since(at)),
+            rtt: news.once.checked_sub(1).map(|at| now.since(Time(at))),
             path,
             marks,
-            marked: newest.map_or(0, |packet| records.marked - packet.marked),
+            marked: 0,
         };
-        records.rate = sample.rate().or(records.rate);
+        if let Some(packet) = &sample.packet {
+            sample.delivered = records.delivered - packet.delivered;
+            sample.lost = records.lost - packet.lost;
+            sample.marked = records.marked - packet.marked;
+            let longer = packet.at.since(packet.first_sent).max(now.since(packet.delivered_at));
+            records.first_sent = packet.at;
+            if longer >= path.least.unwrap_or(Duration(1)).max(Duration(1)) {
+                sample.interval = Some(longer);
+                records.rate = Some((sample.delivered, longer));
+            }
+        }
         self.control.on_rate_sample(&sample);
     }
 

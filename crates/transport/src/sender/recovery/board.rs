@@ -2,6 +2,7 @@
 //! bytes in flight (RFC 6675 section 4, RFC 8985 section 6).
 
 use std::collections::VecDeque;
+use std::ops::ControlFlow;
 
 use evenflow_base::{Duration, Heap, Report, Time};
 
@@ -42,6 +43,12 @@ impl Sent {
     #[inline]
     fn is(&self, bit: u8) -> bool {
         self.state & bit != 0
+    }
+
+    /// Reported, or lost and not retransmitted: not in the network by estimate.
+    #[inline]
+    fn is_settled(&self) -> bool {
+        self.is(SACKED) || self.state & (LOST | RESENT) == LOST
     }
 }
 
@@ -127,6 +134,12 @@ impl Board {
     /// The byte ranges declared lost since the last call, where they are listed.
     pub fn take_losses(&mut self) -> Vec<(u64, u64)> {
         self.losses.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Whether [`Board::take_losses`] has any.
+    #[inline]
+    pub fn has_losses(&self) -> bool {
+        self.losses.as_ref().is_some_and(|losses| !losses.is_empty())
     }
 
     fn list(&mut self, segment: Sent) {
@@ -375,6 +388,9 @@ impl Board {
             return;
         }
         let first = self.ranges.partition_point(|range| range.1 < from);
+        if self.ranges.get(first).is_some_and(|range| range.0 <= from && to <= range.1) {
+            return; // reported before
+        }
         let last = self.ranges.partition_point(|range| range.0 <= to);
         let joined = match self.ranges.get(first..last) {
             Some([head, .., tail]) => (from.min(head.0), to.max(tail.1)),
@@ -663,36 +679,30 @@ impl Board {
     /// delivered one, and longer ago than its round-trip time plus the reordering window. Returns newly lost
     /// bytes and the next check.
     pub fn mark_by_time(&mut self, now: Time, window: Duration) -> (u64, Option<Time>) {
-        let (mut lost, mut again) = (0, None::<Time>);
         if self.sacked == 0 && self.lost == 0 {
             return (0, None); // nothing was delivered out of order
         }
         let Latest { sent, end, rtt } = self.latest;
-        let (mut i, mut gap) = (0, 0);
-        while i < self.segments.len() {
-            // Over the reported ranges.
-            if let Some(&(from, to)) = self.ranges.get(gap)
-                && self.segments[i].seq >= from
-            {
-                (i, gap) = (self.find(to), gap + 1);
-                continue;
+        let (mut over, mut again) = (Vec::new(), None::<Time>);
+        // A pass over slices: with many losses, each ACK looks at the whole window.
+        let mut look = |(i, s): (usize, &Sent)| {
+            if s.is_settled() {
+                return ControlFlow::Continue(());
             }
-            let s = self.segments[i];
-            let later = (s.sent, s.end()) >= (sent, end);
-            if later && !s.again() {
-                break; // so is whatever lies beyond it
+            if (s.sent, s.end()) >= (sent, end) {
+                // What lies beyond a segment that was never retransmitted was sent later, too.
+                return if s.again() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
             }
-            if !later && !s.is(SACKED) && (!s.is(LOST) || s.is(RESENT)) {
-                let due = s.sent + rtt + window;
-                if due <= now {
-                    lost += self.lose(i);
-                } else {
-                    again = Some(again.map_or(due, |t| t.max(due)));
-                }
+            let due = s.sent + rtt + window;
+            if due <= now {
+                over.push(i);
+            } else {
+                again = again.max(Some(due));
             }
-            i += 1;
-        }
-        (lost, again)
+            ControlFlow::Continue(())
+        };
+        let _ = self.segments.iter().enumerate().try_for_each(&mut look);
+        (over.into_iter().map(|i| self.lose(i)).sum(), again)
     }
 
     /// The retransmission timer fired: everything that was not reported is lost (RFC 5681 section 3.1). By

@@ -199,7 +199,9 @@ impl Scoreboard {
         marks: u32,
         now: Time,
     ) {
-        self.report_losses(c);
+        if self.board.has_losses() {
+            self.report_losses(c);
+        }
         c.take_rate_sample(una, report, marks, self.board.pipe(), now);
     }
 
@@ -277,7 +279,11 @@ impl Scoreboard {
     pub(super) fn transmit<const CALM: bool>(&mut self, c: &mut Core, linux: bool, x: &mut Context) {
         let from = x.out.len();
         if !c.waits_for_release(x.now, x.profile) {
-            self.fill_pipe::<CALM>(c, linux, x);
+            if CALM || (c.state == Recovery::Open && self.board.is_calm()) {
+                self.fill_pipe::<true>(c, linux, x);
+            } else {
+                self.fill_pipe::<false>(c, linux, x);
+            }
         }
         if x.profile.segmentation_offload {
             if x.out.len() > from {
