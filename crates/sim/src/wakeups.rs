@@ -132,18 +132,22 @@ impl Wakeups {
     }
 
     fn sink(&mut self, mut at: usize, wakeup: Wakeup) {
-        while let Some(left) = self.heap.get(2 * at + 1) {
-            let (next, below) = match self.heap.get(2 * at + 2) {
-                Some(right) if right.is_before(left) => (*right, 2 * at + 2),
-                _ => (*left, 2 * at + 1),
+        // As slices they stay in registers.
+        let (heap, places) = (&mut *self.heap, &mut *self.at);
+        while let Some(&left) = heap.get(2 * at + 1) {
+            let (next, below) = match heap.get(2 * at + 2) {
+                Some(right) if right.is_before(&left) => (*right, 2 * at + 2),
+                _ => (left, 2 * at + 1),
             };
             if wakeup.is_before(&next) {
                 break;
             }
-            self.place(at, next);
+            heap[at] = next;
+            places[next.whom as usize] = at as u32;
             at = below;
         }
-        self.place(at, wakeup);
+        heap[at] = wakeup;
+        places[wakeup.whom as usize] = at as u32;
     }
 
     #[inline]

@@ -504,8 +504,9 @@ impl Control for Bbr {
             self.loss_ranges = 0;
         }
         self.bandwidth = self.max_bandwidth().at_most(self.bandwidth_short);
-        self.set_rate(&sample.path);
-        self.set_window(w, &rs);
+        let (pacing_gain, window_gain) = self.gains();
+        self.set_rate(&sample.path, pacing_gain);
+        self.set_window(w, &rs, window_gain);
         if let Some(echo) = &mut self.echo {
             echo.in_cycle |= sample.marked > 0;
             echo.loss_in_cycle |= sample.lost > 0;
@@ -665,8 +666,8 @@ impl Bbr {
     }
 
     /// `SetPacingRate` and `SetSendQuantum`.
-    fn set_rate(&mut self, path: &Path) {
-        let rate = self.gains().0 * self.bandwidth * MARGIN;
+    fn set_rate(&mut self, path: &Path, gain: f64) {
+        let rate = gain * self.bandwidth * MARGIN;
         let before = self.rate.unwrap_or_else(|| self.first_rate(path));
         let rate = if self.full || rate > before { rate } else { before };
         self.rate = Some(rate);
@@ -699,7 +700,7 @@ impl Bbr {
 
     /// `BDPMultiple`.
     fn product(&self, bandwidth: f64, gain: f64) -> f64 {
-        if self.min_rtt.is_infinite() { self.initial } else { gain * bandwidth * self.min_rtt }
+        if self.min_rtt == f64::INFINITY { self.initial } else { gain * bandwidth * self.min_rtt }
     }
 
     /// `QuantizationBudget`.
@@ -724,8 +725,8 @@ impl Bbr {
     }
 
     /// `SetCwnd`.
-    fn set_window(&mut self, w: &mut Window, rs: &Rs) {
-        let inflight = self.product(self.bandwidth, self.gains().1) + self.extra_acked();
+    fn set_window(&mut self, w: &mut Window, rs: &Rs, gain: f64) {
+        let inflight = self.product(self.bandwidth, gain) + self.extra_acked();
         self.max_inflight = self.budget(inflight);
         if self.full {
             w.cwnd = (w.cwnd + rs.newly_acked).at_most(self.max_inflight);
@@ -950,7 +951,7 @@ impl Bbr {
 
     /// `InflightWithHeadroom`.
     fn with_headroom(&self) -> f64 {
-        if self.inflight_long.is_infinite() {
+        if self.inflight_long == f64::INFINITY {
             return f64::INFINITY;
         }
         let headroom = self.mss.at_least(self.params.headroom * self.inflight_long);
@@ -1108,7 +1109,7 @@ impl Bbr {
                 return true;
             }
         }
-        if lossy || marked || self.inflight_long.is_infinite() {
+        if lossy || marked || self.inflight_long == f64::INFINITY {
             return false;
         }
         self.inflight_long = self.inflight_long.at_least(in_flight);
@@ -1390,7 +1391,7 @@ mod tests {
         rig.cc.bandwidth = 1e7;
         for (min_rtt, segments) in [(0.04, 9.0), (1.2e-3, 26.0), (0.4e-3, 65.0)] {
             rig.cc.min_rtt = min_rtt;
-            rig.cc.set_rate(&Path::default());
+            rig.cc.set_rate(&Path::default(), rig.cc.gains().0);
             assert_eq!(rig.cc.quantum / 1000.0, segments, "{min_rtt}");
         }
         rig.cc.state = State::Down;
@@ -1503,7 +1504,7 @@ mod tests {
             [(1e6, 0.891e6, 2000.0), (1e7, 8.91e6, 8910.0), (1e9, 8.91e8, 65_536.0)]
         {
             rig.cc.bandwidth = bandwidth;
-            rig.cc.set_rate(&Path::default());
+            rig.cc.set_rate(&Path::default(), rig.cc.gains().0);
             assert!(close(rig.cc.rate.unwrap(), rate) && close(rig.cc.quantum, quantum), "{bandwidth}");
         }
     }

@@ -63,29 +63,19 @@ struct Records {
 #[derive(Default)]
 struct News {
     bytes: u64,
-    /// When the newest-sent segment left, with its first byte in the lower half; the segment.
-    latest: u128,
+    /// The segment that was sent last.
     newest: Option<Sent>,
     /// One ns after the newest left among those that were sent once; 0: there is none.
     once: u64,
 }
 
 impl News {
-    /// Counts a segment. Returns whether it is the newest-sent by now.
-    #[inline(always)]
-    fn count(&mut self, sent: &Sent) -> bool {
+    fn add(&mut self, sent: &Sent) {
         self.bytes += sent.len;
         if !sent.again {
             self.once = self.once.max(sent.at.0 + 1);
         }
-        let key = u128::from(sent.at.0) << 64 | u128::from(sent.seq);
-        let is_newest = key >= self.latest;
-        self.latest = self.latest.max(key);
-        is_newest
-    }
-
-    fn add(&mut self, sent: &Sent) {
-        if self.count(sent) {
+        if self.newest.as_ref().is_none_or(|last| (sent.at, sent.seq) >= (last.at, last.seq)) {
             self.newest = Some(*sent);
         }
     }
@@ -173,20 +163,21 @@ fn time_at(len: f64, rate: f64) -> (Duration, Duration) {
 }
 
 impl Records {
-    /// The segment `sent` leaves, for the first time or again. Returns its record.
+    /// The segment `sent` leaves, for the first time or again.
     #[inline(always)]
-    fn write(&mut self, sent: Sent) -> Option<&Sent> {
-        if self.sent.back().is_none_or(|last| last.seq + last.len <= sent.seq) {
-            self.sent.push_back(sent);
-            return self.sent.back();
+    fn write(&mut self, sent: Sent) {
+        if !sent.again && self.sent.back().is_none_or(|last| last.seq + last.len <= sent.seq) {
+            return self.sent.push_back(sent);
         }
-        let at = self.write_again(sent);
-        self.sent.get(at)
+        self.write_again(sent);
     }
 
-    /// Writes the record of a retransmission over those of its data, and returns its place.
+    /// Writes the record of a retransmission over those of its data.
     #[inline(never)]
-    fn write_again(&mut self, sent: Sent) -> usize {
+    fn write_again(&mut self, sent: Sent) {
+        if self.sent.back().is_none_or(|last| last.seq + last.len <= sent.seq) {
+            return self.sent.push_back(sent);
+        }
         let end = sent.seq + sent.len;
         self.reported.retain(|block| block.1 <= sent.seq || end <= block.0);
         let at = self.sent.partition_point(|other| other.seq + other.len <= sent.seq);
@@ -207,27 +198,38 @@ impl Records {
         if let Some(rest) = rest {
             self.sent.insert(from + 1, rest);
         }
-        from
     }
 
     /// Takes out the records of what lies before `una`.
     #[inline(always)]
     fn take_front(&mut self, una: u64, news: &mut News) {
-        let (mut count, mut newest) = (0, None);
+        let (mut count, mut again) = (0, false);
         while let Some(sent) = self.sent.get(count).filter(|sent| sent.seq + sent.len <= una) {
-            if news.count(sent) {
-                newest = Some(count);
-            }
+            news.bytes += sent.len;
+            again |= sent.again;
             count += 1;
         }
-        if let Some(i) = newest {
-            news.newest = self.sent.get(i).copied();
+        if again {
+            news.bytes = 0;
+            self.sent.range(..count).for_each(|sent| news.add(sent));
+        } else if let Some(last) = self.sent.get(count.wrapping_sub(1)) {
+            // Segments that were sent once left in the order of their numbers.
+            news.once = last.at.0 + 1;
+            news.newest = Some(*last);
         }
         for _ in 0..count {
             self.sent.pop_front();
         }
-        // An ACK within a segment delivers its first part.
-        if let Some(sent) = self.sent.front_mut().filter(|sent| sent.seq < una)
+        if self.sent.front().is_some_and(|sent| sent.seq < una) {
+            self.take_part(una, news);
+        }
+    }
+
+    /// An ACK within a segment delivers its first part.
+    #[cold]
+    #[inline(never)]
+    fn take_part(&mut self, una: u64, news: &mut News) {
+        if let Some(sent) = self.sent.front_mut()
             && let Some(rest) = cut(sent, una)
         {
             news.add(&std::mem::replace(sent, rest));
@@ -337,11 +339,13 @@ impl Core {
     #[inline(never)]
     pub(in crate::sender) fn depart(&mut self, seq: u64, len: u64, again: bool, flight: u64, x: &Context) {
         let now = x.now;
+        let of_window =
+            if x.profile.pacing && !self.needs.pacing { self.window_pacing(x.profile) } else { None };
+        let Some(departures) = &mut self.departures else { return };
         let bytes = len as i64 as f64; // a signed number converts in one instruction
-        let mut of_window = None;
         if self.needs.pacing {
-            let pacing = self.control.pacing(&self.path(), x.profile.segment());
-            if let (Some(departures), Some((rate, mut quantum))) = (&mut self.departures, pacing) {
+            let path = Path { smoothed: self.rtt.smoothed(), least: self.rtt.least() };
+            if let Some((rate, mut quantum)) = self.control.pacing(&path, x.profile.segment()) {
                 if x.profile.gso > 0 {
                     quantum = x.profile.gso as f64;
                 }
@@ -350,11 +354,7 @@ impl Core {
                     PacingRule::Linux => departures.pace_as_linux(bytes, (rate, quantum), now),
                 }
             }
-        } else if x.profile.pacing {
-            of_window = self.window_pacing(x.profile);
-        }
-        let Some(departures) = &mut self.departures else { return };
-        if let Some(pacing) = of_window {
+        } else if let Some(pacing) = of_window {
             departures.pace_as_linux(bytes, pacing, now);
         }
         let Some(records) = &mut departures.records else { return };
@@ -374,9 +374,8 @@ impl Core {
             marked: records.marked,
             again,
         };
-        if let Some(sent) = records.write(sent) {
-            self.control.on_packet_sent(sent);
-        }
+        records.write(sent);
+        self.control.on_packet_sent(&sent);
     }
 
     /// Data in `range` that was not delivered is lost.

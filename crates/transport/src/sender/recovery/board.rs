@@ -46,9 +46,11 @@ impl Sent {
     }
 
     /// Reported, or lost and not retransmitted: not in the network by estimate.
-    #[inline]
+    #[inline(always)]
     fn is_settled(&self) -> bool {
-        self.is(SACKED) || self.state & (LOST | RESENT) == LOST
+        // One bit for each state: a single test.
+        const IN_NETWORK: u16 = 1 << 0 | 1 << RESENT | 1 << (LOST | RESENT);
+        (IN_NETWORK | IN_NETWORK << EVER) >> self.state & 1 == 0
     }
 }
 
