@@ -24,12 +24,16 @@ impl Wakeup {
         ((self.whom / 2) as usize, End::BOTH[(self.whom % 2) as usize])
     }
 
-    #[inline]
+    #[inline(always)]
     fn is_before(&self, other: &Wakeup) -> bool {
         let (time, of_other) = (time_of(self.key), time_of(other.key));
-        if time != of_other {
-            return time < of_other; // nearly always
-        }
+        if time != of_other { time < of_other } else { self.is_before_at_once(other) }
+    }
+
+    /// The same at one instant.
+    #[cold]
+    #[inline(never)]
+    fn is_before_at_once(&self, other: &Wakeup) -> bool {
         (self.key, self.number, self.whom) < (other.key, other.number, other.whom)
     }
 }
@@ -132,22 +136,18 @@ impl Wakeups {
     }
 
     fn sink(&mut self, mut at: usize, wakeup: Wakeup) {
-        // As slices they stay in registers.
-        let (heap, places) = (&mut *self.heap, &mut *self.at);
-        while let Some(&left) = heap.get(2 * at + 1) {
-            let (next, below) = match heap.get(2 * at + 2) {
-                Some(right) if right.is_before(&left) => (*right, 2 * at + 2),
-                _ => (left, 2 * at + 1),
-            };
-            if wakeup.is_before(&next) {
+        while let Some(left) = self.heap.get(2 * at + 1) {
+            let mut below = 2 * at + 1;
+            if self.heap.get(below + 1).is_some_and(|right| right.is_before(left)) {
+                below += 1;
+            }
+            if wakeup.is_before(&self.heap[below]) {
                 break;
             }
-            heap[at] = next;
-            places[next.whom as usize] = at as u32;
+            self.place(at, self.heap[below]);
             at = below;
         }
-        heap[at] = wakeup;
-        places[wakeup.whom as usize] = at as u32;
+        self.place(at, wakeup);
     }
 
     #[inline]

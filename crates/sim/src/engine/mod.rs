@@ -386,12 +386,22 @@ impl<'a> Engine<'a> {
     }
 
     fn update_agenda(&mut self) {
-        let timer = self.timers.peek().map_or(NEVER, |t| t.0.0);
-        let service = self.services.peek().map_or(NEVER, |s| s.0.0);
-        let source = self.sources.peek().map_or(NEVER, |s| s.0.0);
-        let wakeup = self.wakeups.first().map_or(NEVER, |w| w.key);
-        self.agenda = timer.min(service).min(source).min(wakeup).min(self.probes.head());
-        self.heads.set(AGENDA, self.agenda);
+        let mut next = self.probes.head();
+        // Most heaps are empty.
+        if let Some(timer) = self.timers.peek() {
+            next = next.min(timer.0.0);
+        }
+        if let Some(service) = self.services.peek() {
+            next = next.min(service.0.0);
+        }
+        if let Some(source) = self.sources.peek() {
+            next = next.min(source.0.0);
+        }
+        if let Some(wakeup) = self.wakeups.first() {
+            next = next.min(wakeup.key);
+        }
+        self.agenda = next;
+        self.heads.set(AGENDA, next);
     }
 
     /// Sets a timer of `whose`. Among events of one instant `tie` decides on the order.

@@ -466,6 +466,7 @@ impl Control for Bbr {
         }
     }
 
+    #[inline(always)]
     fn on_rate_sample(&mut self, w: &mut Window, sample: &RateSample) {
         let Some(packet) = &sample.packet else { return };
         self.tick(sample.now);
@@ -1136,7 +1137,11 @@ impl Bbr {
         {
             (self.probe_rtt_min, self.probe_rtt_min_at) = (rtt, now);
         }
-        let lower = self.probe_rtt_min < self.min_rtt || (self.linux && self.probe_rtt_min == self.min_rtt);
+        let lower = if self.linux {
+            self.probe_rtt_min <= self.min_rtt
+        } else {
+            self.probe_rtt_min < self.min_rtt
+        };
         if lower || now.since(self.min_rtt_at) > MIN_RTT_WINDOW {
             (self.min_rtt, self.min_rtt_at) = (self.probe_rtt_min, self.probe_rtt_min_at);
         }

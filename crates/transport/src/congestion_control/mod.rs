@@ -216,7 +216,7 @@ impl CongestionControl {
 
     /// See [`Control::pacing_rate`] and [`Control::send_quantum`].
     #[inline]
-    pub fn pacing(&self, path: &Path, mss: f64) -> Option<(f64, f64)> {
+    pub fn pacing(&self, path: impl Fn() -> Path, mss: f64) -> Option<(f64, f64)> {
         self.kind.pacing(&self.window, path, mss)
     }
 

@@ -5,6 +5,7 @@
 //! sender's window follows it, one packet per ACK.
 
 use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Room, Values};
+use evenflow_base::units::NANOS;
 use evenflow_base::{Duration, Time};
 
 use crate::Profile;
@@ -320,7 +321,7 @@ impl Control for Prague {
 
     /// W per round trip, twice that below half of the threshold.
     fn pacing_rate(&self, w: &Window, path: &Path) -> Option<f64> {
-        let rtt = path.smoothed.filter(|rtt| rtt.0 > 0)?.seconds();
+        let rtt = path.smoothed.filter(|rtt| rtt.0 > 0)?.0 as i64 as f64 / NANOS;
         if self.is_low() {
             return Some(self.low_rate(rtt));
         }

@@ -61,14 +61,15 @@ macro_rules! controls {
                 }
             }
 
+            /// `path` is made where a control looks at it.
             #[inline]
-            fn pacing(&self, w: &Window, path: &Path, mss: f64) -> Option<(f64, f64)> {
+            fn pacing(&self, w: &Window, path: impl Fn() -> Path, mss: f64) -> Option<(f64, f64)> {
                 match self {
                     $(Kind::$name(control) => {
-                        control.pacing_rate(w, path).map(|rate| (rate, control.send_quantum(mss)))
+                        control.pacing_rate(w, &path()).map(|rate| (rate, control.send_quantum(mss)))
                     })*
                     Kind::External(control) => {
-                        control.pacing_rate(w, path).map(|rate| (rate, control.send_quantum(mss)))
+                        control.pacing_rate(w, &path()).map(|rate| (rate, control.send_quantum(mss)))
                     }
                 }
             }

@@ -500,7 +500,7 @@ impl Core {
 
     /// New data is sent. `flight`: bytes in flight with it.
     #[inline(always)]
-    pub(super) fn send_next(&mut self, payload: u64, flight: impl FnOnce(&Core) -> f64, x: &mut Context) {
+    pub(super) fn send_next(&mut self, payload: u64, flight: impl FnOnce(&Core) -> u64, x: &mut Context) {
         if x.profile.rtt == RttSource::OneSegment && self.next == self.high {
             self.timed.begin(self.next + payload, x.now);
         }
@@ -516,7 +516,7 @@ impl Core {
         &mut self,
         seq: u64,
         payload: u64,
-        flight: impl FnOnce(&Core) -> f64,
+        flight: impl FnOnce(&Core) -> u64,
         x: &mut Context,
     ) {
         let (now, profile) = (x.now, x.profile);
@@ -527,10 +527,10 @@ impl Core {
         if self.exposed.is_some() || self.departures.is_some() {
             let flight = flight(self);
             if self.exposed.is_some() {
-                ip = self.say(seq, payload, again, ip, flight, x);
+                ip = self.say(seq, payload, again, ip, flight as i64 as f64, x);
             }
             if self.departures.is_some() {
-                self.depart(seq, payload, again, flight as i64 as u64, x);
+                self.depart(seq, payload, again, flight, x);
             }
         }
         if self.marks.send_cwr && self.marks.mode == Ecn::Classic && !again {

@@ -38,7 +38,7 @@ const RATIOS: [f64; 2] = [2.0, 1.2];
 /// The state of delivery-rate estimation.
 #[derive(Clone, Debug, Default)]
 struct Records {
-    /// Segments that were sent and not delivered, by sequence number.
+    /// Segments that were sent and not acknowledged, by sequence number. Those that SACK reported are empty.
     sent: VecDeque<Sent>,
     /// `C.delivered` and `C.delivered_time`.
     delivered: u64,
@@ -55,7 +55,7 @@ struct Records {
     application_limited: u64,
     /// The last delivery rate: bytes and their time.
     rate: Option<(u64, Duration)>,
-    /// Blocks of the last SACK option, whose records are taken out.
+    /// Blocks of the last SACK option, whose records are empty.
     reported: Vec<(u64, u64)>,
 }
 
@@ -71,6 +71,9 @@ struct News {
 
 impl News {
     fn add(&mut self, sent: &Sent) {
+        if sent.len == 0 {
+            return; // reported before
+        }
         self.bytes += sent.len;
         if !sent.again {
             self.once = self.once.max(sent.at.0 + 1);
@@ -166,10 +169,11 @@ impl Records {
     /// The segment `sent` leaves, for the first time or again.
     #[inline(always)]
     fn write(&mut self, sent: Sent) {
-        if !sent.again && self.sent.back().is_none_or(|last| last.seq + last.len <= sent.seq) {
-            return self.sent.push_back(sent);
+        if sent.again {
+            self.write_again(sent);
+        } else {
+            self.sent.push_back(sent);
         }
-        self.write_again(sent);
     }
 
     /// Writes the record of a retransmission over those of its data.
@@ -181,6 +185,12 @@ impl Records {
         let end = sent.seq + sent.len;
         self.reported.retain(|block| block.1 <= sent.seq || end <= block.0);
         let at = self.sent.partition_point(|other| other.seq + other.len <= sent.seq);
+        if let Some(same) =
+            self.sent.get_mut(at).filter(|other| (other.seq, other.len) == (sent.seq, sent.len))
+        {
+            *same = sent;
+            return;
+        }
         let mut tail = None;
         let mut from = at;
         if let Some(other) = self.sent.get_mut(at).filter(|other| other.seq < sent.seq) {
@@ -203,13 +213,13 @@ impl Records {
     /// Takes out the records of what lies before `una`.
     #[inline(always)]
     fn take_front(&mut self, una: u64, news: &mut News) {
-        let (mut count, mut again) = (0, false);
+        let (mut count, mut mixed) = (0, false);
         while let Some(sent) = self.sent.get(count).filter(|sent| sent.seq + sent.len <= una) {
             news.bytes += sent.len;
-            again |= sent.again;
+            mixed |= sent.again || sent.len == 0;
             count += 1;
         }
-        if again {
+        if mixed {
             news.bytes = 0;
             self.sent.range(..count).for_each(|sent| news.add(sent));
         } else if let Some(last) = self.sent.get(count.wrapping_sub(1)) {
@@ -236,7 +246,7 @@ impl Records {
         }
     }
 
-    /// Takes out the records of what `block` of a SACK option newly reports.
+    /// Empties the records of what `block` of a SACK option newly reports.
     #[inline]
     fn take_block(&mut self, (from, to): (u64, u64), news: &mut News) {
         let known = self.reported.iter().find(|known| known.0 <= from && from <= known.1);
@@ -246,20 +256,17 @@ impl Records {
         }
     }
 
-    /// Takes out the records of what lies in `range`.
+    /// Empties the records of what lies in `range`.
     #[inline(never)]
     fn take(&mut self, range: Range<u64>, news: &mut News) {
         let from = self.sent.partition_point(|sent| sent.seq < range.start);
-        let mut until = from;
-        while let Some(sent) = self.sent.get(until).filter(|sent| sent.seq + sent.len <= range.end) {
+        for sent in self.sent.range_mut(from..).take_while(|sent| sent.seq < range.end) {
+            let rest = cut(sent, range.end);
             news.add(sent);
-            until += 1;
-        }
-        drop(self.sent.drain(from..until));
-        if let Some(first) = self.sent.get_mut(from).filter(|sent| sent.seq < range.end)
-            && let Some(rest) = cut(first, range.end)
-        {
-            news.add(&std::mem::replace(first, rest));
+            match rest {
+                Some(rest) => *sent = rest,
+                None => sent.len = 0,
+            }
         }
     }
 }
@@ -344,8 +351,8 @@ impl Core {
         let Some(departures) = &mut self.departures else { return };
         let bytes = len as i64 as f64; // a signed number converts in one instruction
         if self.needs.pacing {
-            let path = Path { smoothed: self.rtt.smoothed(), least: self.rtt.least() };
-            if let Some((rate, mut quantum)) = self.control.pacing(&path, x.profile.segment()) {
+            let path = || Path { smoothed: self.rtt.smoothed(), least: self.rtt.least() };
+            if let Some((rate, mut quantum)) = self.control.pacing(path, x.profile.segment()) {
                 if x.profile.gso > 0 {
                     quantum = x.profile.gso as f64;
                 }
@@ -391,7 +398,8 @@ impl Core {
         let records = self.departures.as_mut().and_then(|departures| departures.records.as_mut());
         let Some(records) = records else { return };
         let from = records.sent.partition_point(|sent| sent.seq < range.start);
-        for sent in records.sent.range(from..).take_while(|sent| sent.seq < range.end) {
+        let lost = records.sent.range(from..).take_while(|sent| sent.seq < range.end);
+        for sent in lost.filter(|sent| sent.len > 0) {
             records.lost += sent.len;
             self.control.on_packet_lost(sent);
         }
@@ -415,10 +423,7 @@ impl Core {
         records.take_front(una, &mut news);
         let blocks = report.blocks();
         if !blocks.is_empty() {
-            blocks
-                .iter()
-                .filter(|(_, to)| *to > una)
-                .for_each(|block| records.take_block(*block, &mut news));
+            blocks.iter().filter(|(_, to)| *to > una).for_each(|block| records.take_block(*block, &mut news));
             records.reported.clear();
             records.reported.extend_from_slice(blocks);
         }
@@ -503,17 +508,18 @@ mod tests {
         let mut records = Records::default();
         (0..6).for_each(|i| records.write(sent(10 * i)));
         let take = |records: &mut Records, block: (u64, u64)| {
-            let mut taken = Vec::new();
-            records.take_block(block, |sent| taken.push(sent.seq));
+            let mut news = News::default();
+            records.take_block(block, &mut news);
             records.reported = vec![block];
-            taken
+            news.bytes
         };
-        assert_eq!(take(&mut records, (10, 30)), [10, 20]);
-        assert_eq!(take(&mut records, (10, 50)), [30, 40]);
-        assert_eq!(take(&mut records, (10, 50)), []);
-        records.write(sent(20));
-        assert_eq!(take(&mut records, (10, 50)), [20]);
-        assert_eq!(records.sent.iter().map(|sent| sent.seq).collect::<Vec<_>>(), [0, 50]);
+        assert_eq!(take(&mut records, (10, 30)), 20);
+        assert_eq!(take(&mut records, (10, 50)), 20);
+        assert_eq!(take(&mut records, (10, 50)), 0);
+        records.write(Sent { again: true, ..sent(20) });
+        assert_eq!(take(&mut records, (10, 50)), 10);
+        let kept = records.sent.iter().filter(|sent| sent.len > 0);
+        assert_eq!(kept.map(|sent| sent.seq).collect::<Vec<_>>(), [0, 50]);
     }
 
     const SENT: Sent = Sent {

@@ -49,7 +49,7 @@ impl Sent {
     #[inline(always)]
     fn is_settled(&self) -> bool {
         // One bit for each state: a single test.
-        const IN_NETWORK: u16 = 1 << 0 | 1 << RESENT | 1 << (LOST | RESENT);
+        const IN_NETWORK: u32 = 1 << 0 | 1 << RESENT | 1 << (LOST | RESENT);
         (IN_NETWORK | IN_NETWORK << EVER) >> self.state & 1 == 0
     }
 }
@@ -518,12 +518,10 @@ impl Board {
     /// Forward acknowledgement: the first `count` segments are lost where they were not reported, up to the
     /// byte `limit`.
     pub fn mark_first(&mut self, count: usize, limit: u64) {
-        for i in 0..count.min(self.segments.len()) {
-            if self.segments[i].end() > limit {
-                break;
-            }
-            self.mark(i);
-        }
+        let mut new = Vec::new();
+        let first = self.segments.iter().take(count).take_while(|s| s.end() <= limit).enumerate();
+        first.filter(|(_, s)| !s.is(SACKED | LOST)).for_each(|(i, _)| new.push(i));
+        new.into_iter().for_each(|i| self.mark(i));
     }
 
     /// Counting: lost is what has at most `below` reported segments before it, up to the byte `limit`.
@@ -553,15 +551,12 @@ impl Board {
         if self.resent == 0 {
             return;
         }
-        let highest = self.ranges.last().map_or(0, |range| range.1);
-        for i in 0..self.segments.len() {
-            let segment = self.segments[i];
-            if segment.seq >= highest {
-                break;
-            }
-            if segment.is(RESENT) && segment.sent <= self.newest_reported {
-                self.lose(i);
-            }
+        let (highest, newest) = (self.ranges.last().map_or(0, |range| range.1), self.newest_reported);
+        let mut again = Vec::new();
+        let below = self.segments.iter().take_while(|s| s.seq < highest).enumerate();
+        below.filter(|(_, s)| s.is(RESENT) && s.sent <= newest).for_each(|(i, _)| again.push(i));
+        for i in again {
+            self.lose(i);
         }
     }
 
@@ -691,7 +686,7 @@ impl Board {
             if s.is_settled() {
                 return ControlFlow::Continue(());
             }
-            if (s.sent, s.end()) >= (sent, end) {
+            if s.sent > sent || (s.sent == sent && s.end() >= end) {
                 // What lies beyond a segment that was never retransmitted was sent later, too.
                 return if s.again() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
             }

@@ -189,8 +189,7 @@ impl Scoreboard {
     }
 
     /// A control with transmit records learns what an ACK newly shows to be lost and delivered.
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn report_to_control(
         &mut self,
         c: &mut Core,
@@ -364,7 +363,7 @@ impl Scoreboard {
     #[inline(always)]
     pub(super) fn send_new(&mut self, c: &mut Core, payload: u64, x: &mut Context) {
         let (seq, board) = (c.next, &self.board);
-        c.send_next(payload, |_| (board.pipe() + payload) as i64 as f64, x);
+        c.send_next(payload, |_| board.pipe() + payload, x);
         self.board.push(seq, payload as u16, x.now);
         self.proportional.out += payload;
     }
@@ -379,14 +378,14 @@ impl Scoreboard {
             undo.retransmissions += 1;
         }
         let board = &self.board;
-        c.emit(segment.seq, u64::from(segment.len), |_| board.pipe() as f64, x);
+        c.emit(segment.seq, u64::from(segment.len), |_| board.pipe(), x);
     }
 
     /// Linux's loss probe goes: neither the pipe nor an undo counts it.
     pub(super) fn resend_uncounted(&mut self, i: usize, c: &mut Core, x: &mut Context) {
         let segment = self.board.resend_uncounted(i, x.now);
         let board = &self.board;
-        c.emit(segment.seq, u64::from(segment.len), |_| board.pipe() as f64, x);
+        c.emit(segment.seq, u64::from(segment.len), |_| board.pipe(), x);
     }
 
     /// Whether new segments wait for a burst of `burst` (Linux's tcp_tso_should_defer). `space` is smaller,
