@@ -146,7 +146,7 @@ impl Departures {
             return;
         }
         let (begun, time) = time_at(std::mem::take(&mut self.without_gap), rate);
-        self.next = self.next + time;
+        self.next += time;
         if self.late > Duration::ZERO {
             let less = self.late.min(Duration(begun.0 / 2));
             self.late = Duration(self.late.0 - less.0);
