@@ -41,7 +41,6 @@ ELSEWHERE: dict[str, tuple[str, set[str]]] = {
     ),
     "crates/stage/src/auditor.rs": ("a rule of the auditor", {"strict"}),
     "crates/stage/src/congestion_policer.rs": ("a rule of the policer, a stage's name", {"policer", "strict"}),
-    "crates/stage/src/policer.rs": ("a colour of packets", {"red"}),
     "python/evenflow/scenario/lte.py": (
         "writes the network of a paper, as in papers/; its schemes and flavours",
         set(),

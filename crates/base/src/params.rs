@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use crate::packet::Ecn;
 use crate::schema::{Param, Value, Values};
-use crate::units::{Duration, Rate};
+use crate::units::{Duration, Rate, Time};
 
 /// A Rust type that a parameter can have.
 pub trait Parameter: Sized {
@@ -259,6 +259,69 @@ macro_rules! param {
             doc: $doc.trim_ascii_start(),
         }
     };
+}
+
+/// Declares what can be observed of a mechanism: `name: unit, doc => value;`.
+///
+/// It makes the table `OBSERVABLES`, and `observe`, which finds the value of a name. The names behind the type are those of
+/// the mechanism and of the instant in the values. `..NAME => value;` is a value that is not in the table. An inherent `observe` goes before that of a trait.
+#[macro_export]
+macro_rules! observables {
+    (
+        $type:ty: $of:ident $(, $now:ident)?;
+        $($name:ident: $unit:expr, $doc:expr => $value:expr;)+
+        $(..$other:ident => $other_value:expr;)*
+    ) => {
+        #[allow(missing_docs)]
+        impl $type {
+            pub const OBSERVABLES: &'static [$crate::schema::Observable] =
+                &[$($crate::schema::Observable::new(stringify!($name), $unit, $doc)),+];
+
+            pub fn observe(&self, name: &str $(, $now: $crate::Time)?) -> Option<f64> {
+                let $of = self;
+                match name {
+                    $(stringify!($name) => $crate::params::Observed::value($value),)+
+                    $($other => $crate::params::Observed::value($other_value),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+/// A quantity that can be observed.
+pub trait Observed {
+    /// Its value, in the unit of its table; absent before there is one.
+    fn value(self) -> Option<f64>;
+}
+
+macro_rules! observed {
+    ($($ty:ty: $one:ident => $value:expr;)+) => {$(
+        impl Observed for $ty {
+            #[inline]
+            fn value(self) -> Option<f64> {
+                let $one = self;
+                $value
+            }
+        }
+    )+};
+}
+
+observed! {
+    f64: x => Some(x);
+    u64: n => Some(n as f64);
+    u32: n => Some(f64::from(n));
+    usize: n => Some(n as f64);
+    bool: yes => Some(f64::from(u8::from(yes)));
+    Duration: time => Some(time.seconds());
+    Time: at => Some(at.seconds());
+}
+
+impl<T: Observed> Observed for Option<T> {
+    #[inline]
+    fn value(self) -> Option<f64> {
+        self.and_then(T::value)
+    }
 }
 
 /// Declares an enum whose variants are the words of a parameter: `Variant = "word"`.

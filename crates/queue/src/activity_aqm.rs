@@ -8,9 +8,7 @@
 //! Settings (section IV-F): `q_base` some packets below the limit, `q_min` about half the limit, `gamma`
 //! about `q_base`.
 
-use evenflow_base::schema::{
-    Counter, Deviation, Mechanism, Observable, Problem, Room, Traits, Value, Values,
-};
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Problem, Room, Traits, Value, Values};
 use evenflow_base::{Duration, Packet, Stream, Time};
 
 use crate::averager::Averager;
@@ -179,14 +177,6 @@ impl Rule for ActivityAqm {
     fn departed(&mut self, size: u16, busy: Duration, now: Time) {
         self.departures.add_weighted(f64::from(size) * 8.0, busy.seconds(), now);
     }
-
-    fn observe(&self, name: &str) -> Option<f64> {
-        match name {
-            "threshold" => Some(self.threshold),
-            "average" => Some(self.average()),
-            _ => None,
-        }
-    }
 }
 
 const PAPER: &str = "Menth and Zeitler 2018, Table 1";
@@ -212,6 +202,12 @@ params! {
     }
 }
 
+observables! {
+    ActivityAqm: aqm;
+    threshold: "packets or s", "Threshold of the last packet." => aqm.threshold;
+    average: "1", "Moving average of accepted activities." => aqm.average();
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "activity-aqm",
@@ -229,10 +225,7 @@ q_base = "20 packets""#,
           activity in the packet, written by a meter. A_avg is the moving average of accepted activities.",
     source: "Menth and Zeitler 2018, section III-C, equations 6 to 10",
     params: Given::PARAMS,
-    observables: &[
-        Observable { name: "threshold", unit: "packets or s", doc: "Threshold of the last packet." },
-        Observable { name: "average", unit: "1", doc: "Moving average of accepted activities." },
-    ],
+    observables: ActivityAqm::OBSERVABLES,
     counters: &[
         Counter { name: "limit", doc: "The queue was full." },
         Counter { name: "activity", doc: "The queue was at least as long as the packet's threshold." },

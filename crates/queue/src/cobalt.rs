@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 
-use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Problem, Room, Traits, Values};
 use evenflow_base::{Duration, Heap, Packet, Rate, Reason, Stream, Time, Verdict};
 
 use crate::action::mark;
@@ -175,16 +175,6 @@ impl State {
             self.next = p.after(self.next, self.count);
         }
     }
-
-    /// See [`TABLE`].
-    pub fn observe(&self, name: &str) -> Option<f64> {
-        Some(match name {
-            "sojourn" => self.sojourn.seconds(),
-            "count" => self.count as f64,
-            "probability" => self.probability,
-            _ => return None,
-        })
-    }
 }
 
 /// One queue with COBALT.
@@ -256,7 +246,7 @@ impl Schedule for Cobalt {
         self.state.full(&self.params, self.arrived);
     }
 
-    fn observe(&self, _node: Option<usize>, name: &str, _now: Time) -> Option<f64> {
+    fn observe(&self, name: &str, _now: Time) -> Option<f64> {
         self.state.observe(name)
     }
 
@@ -279,6 +269,13 @@ impl Kind for Cobalt {
     fn marks(values: &Values) -> bool {
         values.at(Given::ecn) == Some(true)
     }
+}
+
+observables! {
+    State: state;
+    sojourn: "s", "Queueing delay of the last packet that was judged." => state.sojourn;
+    count: "1", "CoDel's count: gaps are interval / sqrt(count)." => state.count;
+    probability: "1", "Drop probability of BLUE." => state.probability;
 }
 
 /// Its table.
@@ -304,11 +301,7 @@ interval = "100 ms""#,
           traffic. The last packet is never dropped. COBALT is rule and scheduler in one.",
     source: "Linux, sch_cake; Palmei et al. 2019",
     params: Given::PARAMS,
-    observables: &[
-        Observable { name: "sojourn", unit: "s", doc: "Queueing delay of the last packet that was judged." },
-        Observable { name: "count", unit: "1", doc: "CoDel's count: gaps are interval / sqrt(count)." },
-        Observable { name: "probability", unit: "1", doc: "Drop probability of BLUE." },
-    ],
+    observables: State::OBSERVABLES,
     counters: &[
         Counter { name: "limit", doc: "The buffer was full." },
         Counter {

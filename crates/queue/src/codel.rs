@@ -10,7 +10,7 @@
 //!
 //! Settings (sections 4.2, 4.3): an interval as long as most round trips, a target of 5 to 10 % of it.
 
-use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Problem, Room, Traits, Values};
 use evenflow_base::{Duration, Ecn, Packet, Reason, Stream, Time, Verdict};
 
 use crate::action::mark;
@@ -112,16 +112,16 @@ pub struct State {
     /// When the sojourn time will have been above the target for an interval; absent: it is below.
     first_above: Option<Time>,
     /// When the next packet is dropped, or would have been.
-    drop_next: Time,
+    pub(crate) drop_next: Time,
     /// Drops in this drop state, or in the last.
-    count: u64,
+    pub(crate) count: u64,
     /// `count` at the beginning of this drop state.
     lastcount: u64,
     /// Whether in drop state.
-    dropping: bool,
+    pub(crate) dropping: bool,
     before: Before,
     /// Of the last head.
-    sojourn: Duration,
+    pub(crate) sojourn: Duration,
 }
 
 impl State {
@@ -208,17 +208,6 @@ impl State {
             self.dropping = false;
         }
     }
-
-    /// See [`TABLE`].
-    pub fn observe(&self, name: &str) -> Option<f64> {
-        match name {
-            "sojourn" => Some(self.sojourn.seconds()),
-            "dropping" => Some(f64::from(u8::from(self.dropping))),
-            "count" => Some(self.count as f64),
-            "drop_next" => Some(self.drop_next.seconds()),
-            _ => None,
-        }
-    }
 }
 
 /// The rule and its state.
@@ -278,23 +267,13 @@ pub const MARKING: Deviation = Deviation {
     why: "RFC 8289's pseudo-code only drops. Linux does the same.",
 };
 
-/// The state of a CoDel.
-pub const OBSERVABLES: &[Observable] = &[SOJOURN, DROPPING, COUNT, DROP_NEXT];
-
-pub(crate) const SOJOURN: Observable =
-    Observable { name: "sojourn", unit: "s", doc: "Queueing delay of the last packet that CoDel judged." };
-pub(crate) const DROPPING: Observable =
-    Observable { name: "dropping", unit: "1", doc: "1 in drop state, else 0." };
-pub(crate) const COUNT: Observable = Observable {
-    name: "count",
-    unit: "1",
-    doc: "Drops and marks in this drop state or the last one, including its initial count.",
-};
-pub(crate) const DROP_NEXT: Observable = Observable {
-    name: "drop_next",
-    unit: "s",
-    doc: "Instant from which the next packet is dropped, in drop state.",
-};
+observables! {
+    State: state;
+    sojourn: "s", "Queueing delay of the last packet that CoDel judged." => state.sojourn;
+    dropping: "1", "1 in drop state, else 0." => state.dropping;
+    count: "1", "Drops and marks in this drop state or the last one, including its initial count." => state.count;
+    drop_next: "s", "Instant from which the next packet is dropped, in drop state." => state.drop_next;
+}
 
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
@@ -312,7 +291,7 @@ interval = "100 ms""#,
           with the first packet below the target.",
     source: "RFC 8289",
     params: Params::PARAMS,
-    observables: OBSERVABLES,
+    observables: State::OBSERVABLES,
     counters: &[
         Counter { name: "limit", doc: "The queue was full." },
         Counter {

@@ -6,7 +6,7 @@
 //! Both amendments are in: a buffer overflow lowers α by 1 %, at most 25 % a window; a link with a short queue is not
 //! congested. `q_min` is Menth and Zeitler's addition (section V-E1). Not here: the edge (stage `csfq-edge`).
 
-use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Problem, Room, Traits, Values};
 use evenflow_base::{Duration, Packet, Rate, Stream, Time};
 
 use crate::rule::capacity;
@@ -246,15 +246,6 @@ impl Rule for Csfq {
         }
         Verdict::Accept
     }
-
-    fn observe(&self, name: &str) -> Option<f64> {
-        match name {
-            "alpha" => Some(self.alpha),
-            "arrival_rate" => Some(self.arrival_rate),
-            "accepted_rate" => Some(self.accepted_rate),
-            _ => None,
-        }
-    }
 }
 
 params! {
@@ -282,6 +273,13 @@ params! {
     }
 }
 
+observables! {
+    Csfq: csfq;
+    alpha: "bit/s", "Estimated fair rate; 0 means no drops (ns-2 form)." => csfq.alpha;
+    arrival_rate: "bit/s", "Estimated arrival rate." => csfq.arrival_rate;
+    accepted_rate: "bit/s", "Estimated rate of accepted packets." => csfq.accepted_rate;
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "csfq",
@@ -298,15 +296,7 @@ limit = "24 packets""#,
           measured at the edge. Alpha is the fair rate that this link estimates.",
     source: "Stoica, Shenker, Zhang, SIGCOMM 1998 and IEEE/ACM ToN 2003; parameters: Menth and Zeitler 2018, section V-A",
     params: Given::PARAMS,
-    observables: &[
-        Observable {
-            name: "alpha",
-            unit: "bit/s",
-            doc: "Estimated fair rate; 0 means no drops (ns-2 form).",
-        },
-        Observable { name: "arrival_rate", unit: "bit/s", doc: "Estimated arrival rate." },
-        Observable { name: "accepted_rate", unit: "bit/s", doc: "Estimated rate of accepted packets." },
-    ],
+    observables: Csfq::OBSERVABLES,
     counters: &[
         Counter { name: "limit", doc: "The queue was full." },
         Counter { name: "csfq", doc: "The label exceeded the fair rate; dropped at random." },

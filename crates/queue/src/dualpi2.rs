@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Problem, Room, Traits, Values};
 use evenflow_base::{Duration, Ecn, Heap, Packet, Reason, Stream, Time, Verdict};
 
 use crate::action::mark;
@@ -363,7 +363,7 @@ impl Schedule for DualPi2 {
             };
             if verdict != Verdict::Accept && self.notes.is_some() {
                 let mut notes = self.notes.take();
-                note(&mut notes, &TABLE, now, |name| self.observe(None, name, now));
+                note(&mut notes, &TABLE, now, |name| self.observe(name, now));
                 self.notes = notes;
             }
             if let Verdict::Drop(reason) = verdict {
@@ -410,23 +410,6 @@ impl Schedule for DualPi2 {
         self.params.most_bytes.is_some_and(|most| bytes + self.params.given.max_packet > most)
     }
 
-    fn observe(&self, _node: Option<usize>, name: &str, now: Time) -> Option<f64> {
-        Some(match name {
-            "base_probability" => self.base,
-            "classic_probability" => self.base * self.base,
-            "coupled_probability" => self.coupled().min(1.0),
-            "l_packets" => self.queues[L].packets.len() as f64,
-            "c_packets" => self.queues[C].packets.len() as f64,
-            "l_delay" => self.queues[L].age(now).seconds(),
-            "c_delay" => self.queues[C].age(now).seconds(),
-            "credit" => self.credit,
-            "sojourn" => self.sojourn.seconds(),
-            "native_probability" => self.native,
-            DRAW if !self.drawn.is_nan() => self.drawn,
-            _ => return None,
-        })
-    }
-
     fn heap_bytes(&self) -> u64 {
         self.queues.iter().map(|queue| queue.packets.heap_bytes()).sum()
     }
@@ -447,6 +430,24 @@ impl Kind for DualPi2 {
     fn marks(_values: &Values) -> bool {
         true
     }
+}
+
+observables! {
+    DualPi2: queue, now;
+    base_probability: "1", "Base probability p' of the controller." => queue.base;
+    classic_probability: "1", "Probability of a signal in the C queue, p'^2." => queue.base * queue.base;
+    coupled_probability: "1", "Probability of a coupled mark in the L queue, k p', at most 1."
+        => queue.coupled().min(1.0);
+    l_packets: "packets", "Packets in the L queue." => queue.queues[L].packets.len();
+    c_packets: "packets", "Packets in the C queue." => queue.queues[C].packets.len();
+    l_delay: "s", "Waiting time of the head of the L queue." => queue.queues[L].age(now);
+    c_delay: "s", "Waiting time of the head of the C queue." => queue.queues[C].age(now);
+    credit: "bytes", "Credit of the round robin. L is served while it is not positive." => queue.credit;
+    sojourn: "s", "Queueing delay of the packet that left last." => queue.sojourn;
+    native_probability: "1",
+        "Probability of a mark of the packet that left last, by the L queue's own threshold."
+        => queue.native;
+    ..DRAW => Some(queue.drawn).filter(|drawn| !drawn.is_nan());
 }
 
 /// Its table.
@@ -471,34 +472,7 @@ form = "linux""#,
           served first, up to the share of the C queue.",
     source: "RFC 9332",
     params: Given::PARAMS,
-    observables: &[
-        Observable { name: "base_probability", unit: "1", doc: "Base probability p' of the controller." },
-        Observable {
-            name: "classic_probability",
-            unit: "1",
-            doc: "Probability of a signal in the C queue, p'^2.",
-        },
-        Observable {
-            name: "coupled_probability",
-            unit: "1",
-            doc: "Probability of a coupled mark in the L queue, k p', at most 1.",
-        },
-        Observable { name: "l_packets", unit: "packets", doc: "Packets in the L queue." },
-        Observable { name: "c_packets", unit: "packets", doc: "Packets in the C queue." },
-        Observable { name: "l_delay", unit: "s", doc: "Waiting time of the head of the L queue." },
-        Observable { name: "c_delay", unit: "s", doc: "Waiting time of the head of the C queue." },
-        Observable {
-            name: "credit",
-            unit: "bytes",
-            doc: "Credit of the round robin. L is served while it is not positive.",
-        },
-        Observable { name: "sojourn", unit: "s", doc: "Queueing delay of the packet that left last." },
-        Observable {
-            name: "native_probability",
-            unit: "1",
-            doc: "Probability of a mark of the packet that left last, by the L queue's own threshold.",
-        },
-    ],
+    observables: DualPi2::OBSERVABLES,
     counters: &[
         Counter { name: "limit", doc: "The buffer was full." },
         Counter { name: "pi2", doc: "C queue: picked with p'^2." },

@@ -174,13 +174,9 @@ impl<A: Clone> FlowQueues<A> {
         self.stats.pushed_out += (dropped.len() - before) as u64;
     }
 
-    /// Values that all such disciplines show.
-    pub fn observe(&self, name: &str) -> Option<f64> {
-        match name {
-            "active_queues" => Some((self.new.len() + self.old.len()) as f64),
-            "new_queues" => Some(self.new.len() as f64),
-            _ => self.stats.named(name).map(|count| count as f64),
-        }
+    /// Queues in the two lists.
+    pub fn active(&self) -> usize {
+        self.new.len() + self.old.len()
     }
 
     /// Bytes on the heap.

@@ -10,7 +10,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Problem, Room, Traits, Values};
 use evenflow_base::{Duration, Heap, Packet, Rate, Reason, Stream, Time, Verdict};
 
 use crate::action::mark;
@@ -237,11 +237,7 @@ impl Schedule for Fq {
         let marked = late && mark(&mut item.packet);
         if marked {
             self.sojourn = delay;
-            let queues = &self.queues;
-            note(&mut self.notes, &TABLE, now, |name| match name {
-                "sojourn" => Some(delay.seconds()),
-                _ => queues.observe(name),
-            });
+            note(&mut self.notes, &TABLE, now, |name| (name == "sojourn").then_some(delay.seconds()));
         }
         Some((item, marked.then_some(Reason::CeThreshold)))
     }
@@ -267,15 +263,6 @@ impl Schedule for Fq {
 
     fn sees_all(&self) -> bool {
         true
-    }
-
-    fn observe(&self, _node: Option<usize>, name: &str, _now: Time) -> Option<f64> {
-        match name {
-            "throttled_queues" => Some(self.throttled.len() as f64),
-            "flow_packets" => Some(self.queues.flows[self.judged].packets.len() as f64),
-            "sojourn" => Some(self.sojourn.seconds()),
-            _ => self.queues.observe(name),
-        }
     }
 
     fn heap_bytes(&self) -> u64 {
@@ -309,6 +296,22 @@ impl Kind for Fq {
     }
 }
 
+observables! {
+    Fq: fq, _now;
+    active_queues: "1", "Queues in the two lists: with packets, or empty and not yet removed by the scheduler."
+        => fq.queues.active();
+    new_queues: "1", "Active new queues, which are served first." => fq.queues.new.len();
+    throttled_queues: "1", "Queues with packets that `max_rate` holds back (tc: throttled)." => fq.throttled.len();
+    new_flows: "1",
+        "Number of times a packet made its queue a new one. Counter: a series shows the increase per interval."
+        => fq.queues.stats.new_flows;
+    collisions: "packets", COLLISIONS => fq.queues.stats.collisions;
+    flow_packets: "packets", "Packets in the queue of the last arrival." => fq.queues.flows[fq.judged].packets.len();
+    sojourn: "s",
+        "Queueing delay of the packet that `ce_threshold` marked last. Time in a throttled queue does not count."
+        => fq.sojourn;
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "fq",
@@ -333,35 +336,7 @@ flow_limit = "1000 packets""#,
           rule and scheduler in one. A full buffer drops the arriving packet. The transport paces (`pacing`), as a host's FQ does.",
     source: "Linux 6.6, sch_fq; tc-fq(8)",
     params: Params::PARAMS,
-    observables: &[
-        Observable {
-            name: "active_queues",
-            unit: "1",
-            doc: "Queues in the two lists: with packets, or empty and not yet removed by the scheduler.",
-        },
-        Observable { name: "new_queues", unit: "1", doc: "Active new queues, which are served first." },
-        Observable {
-            name: "throttled_queues",
-            unit: "1",
-            doc: "Queues with packets that `max_rate` holds back (tc: throttled).",
-        },
-        Observable {
-            name: "new_flows",
-            unit: "1",
-            doc: "Number of times a packet made its queue a new one. Counter: a series shows the increase per interval.",
-        },
-        COLLISIONS,
-        Observable {
-            name: "flow_packets",
-            unit: "packets",
-            doc: "Packets in the queue of the last arrival.",
-        },
-        Observable {
-            name: "sojourn",
-            unit: "s",
-            doc: "Queueing delay of the packet that `ce_threshold` marked last. Time in a throttled queue does not count.",
-        },
-    ],
+    observables: Fq::OBSERVABLES,
     counters: &[
         Counter { name: "limit", doc: "The buffer was full." },
         Counter {
@@ -527,7 +502,7 @@ mod tests {
         (0..8).for_each(|n| q.enqueue(0, item(n, 1500, 0)));
         assert_eq!(drain(&mut q, 0, 9), [0, 1]);
         assert_eq!((q.next_event(), q.blocked_until(Time(0))), (Time(3 * MS), Some(Time(3 * MS))));
-        assert_eq!(q.observe(None, "throttled_queues", Time(0)), Some(1.0));
+        assert_eq!(q.observe("throttled_queues", Time(0)), Some(1.0));
         // Late by 1 ms: the next gap is 2 ms.
         assert_eq!(drain(&mut q, 4 * MS, 9), [2, 3]);
         assert_eq!(q.next_event(), Time(6 * MS));

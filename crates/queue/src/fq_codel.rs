@@ -5,14 +5,14 @@
 //! stream: another seed gives other collisions. Not modelled: other classifiers (section 4.1.1), and Linux's
 //! increase of CoDel's count after such a drop.
 
-use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Problem, Room, Traits, Values};
 use evenflow_base::{Packet, Reason, Stream, Time, Verdict};
 
-use crate::codel::{self, COUNT, DROP_NEXT, DROPPING, MARKING, SOJOURN};
+use crate::codel::{self, MARKING};
 use crate::flow_queues::{Flow, FlowQueues};
 use crate::held::{
-    COLLISIONS, Dropped, FlowTable, HashStats, Kind, Note, Notes, PUSHED_OUT, Queued, Schedule, Sent, Served,
-    note,
+    COLLISIONS, Dropped, FlowTable, HashStats, Kind, NEW_FLOWS, Note, Notes, PUSHED_OUT, Queued, Schedule,
+    Sent, Served, note,
 };
 
 /// Default limit in packets (RFC 8290 section 5.2.3).
@@ -163,10 +163,6 @@ impl Schedule for FqCodel {
         dropped.len() > before
     }
 
-    fn observe(&self, _node: Option<usize>, name: &str, _now: Time) -> Option<f64> {
-        self.queues.observe(name).or_else(|| self.signalled.observe(name))
-    }
-
     fn heap_bytes(&self) -> u64 {
         self.queues.heap_bytes()
     }
@@ -196,6 +192,20 @@ impl Kind for FqCodel {
     }
 }
 
+observables! {
+    FqCodel: fq, _now;
+    active_queues: "1", "Active queues, new or old: with packets, or empty and not yet removed by the scheduler."
+        => fq.queues.active();
+    new_queues: "1", "Active new queues, which are served first." => fq.queues.new.len();
+    new_flows: "1", NEW_FLOWS => fq.queues.stats.new_flows;
+    collisions: "packets", COLLISIONS => fq.queues.stats.collisions;
+    pushed_out: "packets", PUSHED_OUT => fq.queues.stats.pushed_out;
+    sojourn: "s", "Queueing delay of the packet that a CoDel dropped or marked last." => fq.signalled.sojourn;
+    dropping: "1", "Of that CoDel: 1 in drop state, else 0." => fq.signalled.dropping;
+    count: "1", "Of that CoDel: drops and marks in its drop state, including its initial count." => fq.signalled.count;
+    drop_next: "s", "Of that CoDel: instant from which its next packet is dropped." => fq.signalled.drop_next;
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "fq-codel",
@@ -220,29 +230,7 @@ interval = "100 ms""#,
           limit is 10240 packets (RFC 8290 section 5.2.3).",
     source: "RFC 8290",
     params: Params::PARAMS,
-    observables: &[
-        Observable {
-            name: "active_queues",
-            unit: "1",
-            doc: "Active queues, new or old: with packets, or empty and not yet removed by the scheduler.",
-        },
-        Observable { name: "new_queues", unit: "1", doc: "Active new queues, which are served first." },
-        Observable {
-            name: "new_flows",
-            unit: "1",
-            doc: "Number of times a packet made its queue a new one (tc: new_flow_count). Counter: a series \
-                  shows the increase per interval.",
-        },
-        COLLISIONS,
-        PUSHED_OUT,
-        Observable { doc: "Queueing delay of the packet that a CoDel dropped or marked last.", ..SOJOURN },
-        Observable { doc: "Of that CoDel: 1 in drop state, else 0.", ..DROPPING },
-        Observable {
-            doc: "Of that CoDel: drops and marks in its drop state, including its initial count.",
-            ..COUNT
-        },
-        Observable { doc: "Of that CoDel: instant from which its next packet is dropped.", ..DROP_NEXT },
-    ],
+    observables: FqCodel::OBSERVABLES,
     counters: &[
         Counter { name: Reason::Codel.name(), doc: "Dropped by the CoDel of a queue." },
         Counter { name: "ce_threshold", doc: "Marked: the packet's queueing delay exceeded ce_threshold." },
@@ -351,7 +339,7 @@ mod tests {
     fn an_emptied_new_flow_comes_back_as_an_old_one() {
         let mut q = queues(params());
         let seen = |q: &FqCodel| {
-            ["active_queues", "new_queues", "new_flows"].map(|name| q.observe(None, name, Time(0)).unwrap())
+            ["active_queues", "new_queues", "new_flows"].map(|name| q.observe(name, Time(0)).unwrap())
         };
         assert_eq!(seen(&q), [0.0, 0.0, 0.0]);
         for n in 0..4 {
@@ -401,7 +389,7 @@ mod tests {
         let left: Vec<_> = push_out(&mut q, 3, 200); // a tie: the first
         assert_eq!(left, ids(&[5]));
         assert_eq!(q.queues.flows[0].bytes, 100);
-        assert_eq!(q.observe(None, "pushed_out", Time(0)), Some(7.0));
+        assert_eq!(q.observe("pushed_out", Time(0)), Some(7.0));
     }
 
     #[test]
@@ -410,11 +398,11 @@ mod tests {
         for (key, met) in [(7, 0.0), (7, 0.0), (8, 1.0), (8, 1.0), (7, 2.0)] {
             let place = q.place(key, &Packet::new(0, 1500, 1500), &(), Time(0));
             q.enqueue(place, item(0, 100));
-            assert_eq!(q.observe(None, "collisions", Time(0)), Some(met));
+            assert_eq!(q.observe("collisions", Time(0)), Some(met));
         }
         assert_eq!(drain(&mut q, 9).len(), 5);
         q.place(8, &Packet::new(0, 1500, 1500), &(), Time(0)); // the queue is empty
-        assert_eq!(q.observe(None, "collisions", Time(0)), Some(2.0));
+        assert_eq!(q.observe("collisions", Time(0)), Some(2.0));
     }
 
     #[test]

@@ -4,12 +4,14 @@
 //! A full buffer drops the arriving packet. Not modelled: the timer that updates 2048 flows per tick only,
 //! and the estimate of the departure rate, which is off by default in Linux.
 
-use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Problem, Room, Traits, Values};
 use evenflow_base::{Duration, Ecn, Packet, Reason, Stream, Time, Verdict};
 
 use crate::action::mark;
 use crate::flow_queues::{Flow, FlowQueues};
-use crate::held::{COLLISIONS, DRAW, Dropped, FlowTable, HashStats, Kind, Queued, Schedule, Sent, Served};
+use crate::held::{
+    COLLISIONS, DRAW, Dropped, FlowTable, HashStats, Kind, NEW_FLOWS, Queued, Schedule, Sent, Served,
+};
 use crate::pie::{self, Latency, Pie};
 use crate::rule::{Occupancy, Rule};
 
@@ -109,7 +111,18 @@ impl FqPie {
         FqPie { params, queues, awake, next, draws, judged: 0, watched: false, drawn: None }
     }
 
-    /// Whether `ce_threshold` decides about the packet instead of PIE.
+    /// The queue of the last arrival.
+    fn last(&self) -> &Flow<Aqm> {
+        &self.queues.flows[self.judged]
+    }
+
+    /// The highest probability of a queue with packets.
+    fn probability(&self) -> f64 {
+        let waiting = self.queues.flows.iter().filter(|flow| !flow.packets.is_empty());
+        waiting.map(|flow| flow.aqm.pie.probability).fold(0.0, f64::max)
+    }
+
+    /// Whether its packets are not for PIE.
     fn is_scalable(&self, packet: &Packet) -> bool {
         self.params.ce_threshold.is_some() && packet.ecn() == Ecn::Capable1
     }
@@ -188,21 +201,6 @@ impl Schedule for FqPie {
         self.queues.flows[queue].aqm.pie.refused();
     }
 
-    fn observe(&self, _node: Option<usize>, name: &str, _now: Time) -> Option<f64> {
-        let flow = &self.queues.flows[self.judged];
-        match name {
-            "probability" => {
-                let waiting = self.queues.flows.iter().filter(|flow| !flow.packets.is_empty());
-                Some(waiting.filter_map(|flow| flow.aqm.pie.observe(name)).fold(0.0, f64::max))
-            }
-            "flow_probability" => flow.aqm.pie.observe("probability"),
-            "flow_delay" => flow.aqm.pie.observe("delay"),
-            "flow_packets" => Some(flow.packets.len() as f64),
-            DRAW => self.drawn,
-            _ => self.queues.observe(name),
-        }
-    }
-
     fn heap_bytes(&self) -> u64 {
         self.queues.heap_bytes() + (self.awake.capacity() * size_of::<u32>()) as u64
     }
@@ -235,6 +233,20 @@ impl Kind for FqPie {
     }
 }
 
+observables! {
+    FqPie: fq, _now;
+    active_queues: "1", "Active queues, new or old: with packets, or empty and not yet removed by the scheduler."
+        => fq.queues.active();
+    new_queues: "1", "Active new queues, which are served first." => fq.queues.new.len();
+    probability: "1", "Highest probability of a queue with packets." => fq.probability();
+    new_flows: "1", NEW_FLOWS => fq.queues.stats.new_flows;
+    collisions: "packets", COLLISIONS => fq.queues.stats.collisions;
+    flow_probability: "1", "Probability of the queue of the last arrival." => fq.last().aqm.pie.probability;
+    flow_delay: "s", "Queueing delay that its PIE knows." => fq.last().aqm.pie.delay;
+    flow_packets: "packets", "Packets in it." => fq.last().packets.len();
+    ..DRAW => fq.drawn;
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "fq-pie",
@@ -257,29 +269,7 @@ ecn = true"#,
           marks at arrival. FQ-PIE is rule and scheduler in one. A full buffer drops the arriving packet.",
     source: "Linux, sch_fq_pie; RFC 8033",
     params: Params::PARAMS,
-    observables: &[
-        Observable {
-            name: "active_queues",
-            unit: "1",
-            doc: "Active queues, new or old: with packets, or empty and not yet removed by the scheduler.",
-        },
-        Observable { name: "new_queues", unit: "1", doc: "Active new queues, which are served first." },
-        Observable { name: "probability", unit: "1", doc: "Highest probability of a queue with packets." },
-        Observable {
-            name: "new_flows",
-            unit: "1",
-            doc: "Number of times a packet made its queue a new one (tc: new_flow_count). Counter: a series \
-                  shows the increase per interval.",
-        },
-        COLLISIONS,
-        Observable {
-            name: "flow_probability",
-            unit: "1",
-            doc: "Probability of the queue of the last arrival.",
-        },
-        Observable { name: "flow_delay", unit: "s", doc: "Queueing delay that its PIE knows." },
-        Observable { name: "flow_packets", unit: "packets", doc: "Packets in it." },
-    ],
+    observables: FqPie::OBSERVABLES,
     counters: &[
         Counter { name: "limit", doc: "The buffer was full." },
         Counter { name: Reason::Pie.name(), doc: "Picked at random with the probability of its queue." },

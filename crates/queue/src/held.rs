@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use evenflow_base::params::Key;
-use evenflow_base::schema::{Fallback, Mechanism, Observable, Param, Problem, Range, Value, Values};
+use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Value, Values};
 use evenflow_base::{Carried, Packet, Rate, Reason, Share, Stream, Time, Verdict};
 
 use crate::rule::LinkFacts;
@@ -205,8 +205,13 @@ pub trait Schedule: std::fmt::Debug + Send {
     /// A packet bound for `queue` was dropped for `reason` instead of being taken.
     fn turned_away(&mut self, _queue: usize, _reason: Reason) {}
 
-    /// An observable by name, at `now`; of a node, where it is a tree: classes and leaves, as in [`Schedule::nodes`].
-    fn observe(&self, _node: Option<usize>, _name: &str, _now: Time) -> Option<f64> {
+    /// An observable by name, at `now`.
+    fn observe(&self, _name: &str, _now: Time) -> Option<f64> {
+        None
+    }
+
+    /// An observable of a node of a tree, by name: classes and leaves, as in [`Schedule::nodes`].
+    fn observe_node(&self, _node: usize, _name: &str, _now: Time) -> Option<f64> {
         None
     }
 
@@ -406,15 +411,15 @@ pub fn is_counter(name: &str) -> bool {
 }
 
 /// The observable of that name.
-pub(crate) const COLLISIONS: Observable = Observable {
-    name: "collisions",
-    unit: "packets",
-    doc: "Packets that found packets in their queue when another flow's packet arrived last. Counter.",
-};
+pub(crate) const COLLISIONS: &str =
+    "Packets that found packets in their queue when another flow's packet arrived last. Counter.";
 
 /// The observable of that name.
-pub(crate) const PUSHED_OUT: Observable =
-    Observable { name: "pushed_out", unit: "packets", doc: "Packets pushed out of a full buffer. Counter." };
+pub(crate) const NEW_FLOWS: &str = "Number of times a packet made its queue a new one (tc: new_flow_count). Counter: a \
+                                    series shows the increase per interval.";
+
+/// The observable of that name.
+pub(crate) const PUSHED_OUT: &str = "Packets pushed out of a full buffer. Counter.";
 
 words! {
     /// By what a scheduler sorts packets into queues.

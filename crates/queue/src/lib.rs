@@ -8,7 +8,7 @@
 //! held, rule ← one file per rule or scheduler ← admission, scheduler (the lists of all) ← qdisc
 //! ```
 
-#[macro_use(params, words)]
+#[macro_use(observables, params, words)]
 extern crate evenflow_base;
 
 pub mod action;

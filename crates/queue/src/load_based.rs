@@ -5,7 +5,7 @@
 //! probability α (ρ - ρ0), limited to 0 to 1. The first interval marks none. The probability is at most α (1
 //! - ρ0) at full load; senders that need more marks fill the queue.
 
-use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Problem, Room, Traits, Values};
 use evenflow_base::{Duration, Packet, Rate, Stream, Time};
 
 use crate::action::ACTION;
@@ -166,14 +166,6 @@ impl Rule for LoadBased {
         }
     }
 
-    fn observe(&self, name: &str) -> Option<f64> {
-        match name {
-            "load" => Some(self.load),
-            "probability" => Some(self.probability),
-            _ => None,
-        }
-    }
-
     fn marks(values: &Values) -> bool {
         Action::marks(values)
     }
@@ -203,6 +195,12 @@ params! {
     }
 }
 
+observables! {
+    LoadBased: rule;
+    load: "1", "Load of the last interval." => rule.load;
+    probability: "1", "Current probability." => rule.probability;
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "load-based",
@@ -218,10 +216,7 @@ action = "mark""#,
           over the last interval.",
     source: "Siris et al., Computer Communications 2002, section 4.3",
     params: Given::PARAMS,
-    observables: &[
-        Observable { name: "load", unit: "1", doc: "Load of the last interval." },
-        Observable { name: "probability", unit: "1", doc: "Current probability." },
-    ],
+    observables: LoadBased::OBSERVABLES,
     counters: &[
         Counter { name: "limit", doc: "The queue was full." },
         Counter { name: "load", doc: "The load was above the target; picked at random." },

@@ -8,7 +8,7 @@
 //! Options: ECN (section 5.1), de-randomisation (section 5.4), a cap on updates (section 5.5). Not modelled:
 //! turning PIE off (section 5.3) and scaling by packet size.
 
-use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Problem, Room, Traits, Values};
 use evenflow_base::{Duration, Packet, Stream, Time};
 
 use crate::action::mark;
@@ -149,9 +149,9 @@ fn next_average(average: f64, time: f64, threshold: f64) -> f64 {
 pub struct Pie {
     params: Params,
     /// drop_prob.
-    probability: f64,
+    pub(crate) probability: f64,
     /// current_qdelay, seconds.
-    delay: f64,
+    pub(crate) delay: f64,
     /// qdelay_old, seconds.
     old: f64,
     /// burst_allowance.
@@ -177,7 +177,13 @@ impl Pie {
         }
     }
 
-    /// Whether updates of an empty queue change nothing but the burst allowance, which the next arrival resets.
+    /// The measured departure rate, in bit/s.
+    fn departure_rate(&self) -> f64 {
+        let (bytes, time) = (self.params.rate_threshold as f64, self.departures.average);
+        if time > 0.0 { 8.0 * bytes / time } else { 0.0 }
+    }
+
+    /// Whether a further tick changes nothing.
     pub(crate) fn rests(&self) -> bool {
         self.probability == 0.0 && self.delay == 0.0 && self.old == 0.0
     }
@@ -284,22 +290,19 @@ impl Rule for Pie {
         Verdict::Accept
     }
 
-    fn observe(&self, name: &str) -> Option<f64> {
-        match name {
-            "probability" => Some(self.probability),
-            "delay" => Some(self.delay),
-            "burst_allowance" => Some(self.burst.seconds()),
-            "departure_rate" => {
-                let (bytes, time) = (self.params.rate_threshold as f64, self.departures.average);
-                Some(if time > 0.0 { 8.0 * bytes / time } else { 0.0 })
-            }
-            _ => None,
-        }
-    }
-
     fn marks(values: &Values) -> bool {
         values.raw(Params::ecn_threshold).is_some_and(|threshold| threshold.bounds().1 > 0.0)
     }
+}
+
+observables! {
+    Pie: pie;
+    probability: "1", "Current probability." => pie.probability;
+    delay: "s", "Queueing delay as PIE measures it." => pie.delay;
+    burst_allowance: "s", "Remaining duration of the accepted burst." => pie.burst;
+    departure_rate: "bit/s",
+        "Departure rate measured with latency \"departure-rate\"; 0 before the first measurement."
+        => pie.departure_rate();
 }
 
 /// Its table.
@@ -316,16 +319,7 @@ target = "15 ms""#,
           beta * (delay - previous delay) to it. Updates are scaled down while the probability is small.",
     source: "RFC 8033",
     params: Params::PARAMS,
-    observables: &[
-        Observable { name: "probability", unit: "1", doc: "Current probability." },
-        Observable { name: "delay", unit: "s", doc: "Queueing delay as PIE measures it." },
-        Observable { name: "burst_allowance", unit: "s", doc: "Remaining duration of the accepted burst." },
-        Observable {
-            name: "departure_rate",
-            unit: "bit/s",
-            doc: "Departure rate measured with latency \"departure-rate\"; 0 before the first measurement.",
-        },
-    ],
+    observables: Pie::OBSERVABLES,
     counters: &[
         Counter { name: "limit", doc: "The queue was full." },
         Counter { name: "pie", doc: "Picked at random with the current probability." },

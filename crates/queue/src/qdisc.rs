@@ -445,8 +445,10 @@ impl Qdisc {
     /// The value of an observable at `now`: of the queue, its rule, its scheduler, or a node of the
     /// scheduler. Advance the clock to `now` first.
     pub fn observe(&self, node: Option<usize>, name: &str, now: Time) -> Option<f64> {
-        let own = if node.is_none() { self.gate.observe(name) } else { None };
-        own.or_else(|| self.scheduler.observe(node, name, now))
+        match node {
+            None => self.gate.observe(name).or_else(|| self.scheduler.observe(name, now)),
+            Some(node) => self.scheduler.observe_node(node, name, now),
+        }
     }
 
     /// Shows all packets that wait, in no order.

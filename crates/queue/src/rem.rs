@@ -4,7 +4,7 @@
 //! Each period: P ← max(0, P + γ (a (b - b\*) + x - c)). A packet is marked with probability 1 - φ^(-P). In
 //! equilibrium the queue is at its target b\* and the load equals the capacity, for any number of users.
 
-use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Problem, Room, Traits, Values};
 use evenflow_base::{Duration, Packet, Rate, Stream, Time};
 
 use crate::action::ACTION;
@@ -123,14 +123,6 @@ impl Rule for Rem {
         }
     }
 
-    fn observe(&self, name: &str) -> Option<f64> {
-        match name {
-            "price" => Some(self.price),
-            "probability" => Some(self.probability),
-            _ => None,
-        }
-    }
-
     fn marks(values: &Values) -> bool {
         Action::marks(values)
     }
@@ -162,6 +154,12 @@ params! {
     }
 }
 
+observables! {
+    Rem: rem;
+    price: "1", "The price." => rem.price;
+    probability: "1", "Current probability." => rem.probability;
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "rem",
@@ -177,10 +175,7 @@ action = "mark""#,
           target or arrivals exceed the capacity. Otherwise it falls.",
     source: "Athuraliya, Low, Li and Yin, IEEE Network 2001",
     params: Given::PARAMS,
-    observables: &[
-        Observable { name: "price", unit: "1", doc: "The price." },
-        Observable { name: "probability", unit: "1", doc: "Current probability." },
-    ],
+    observables: Rem::OBSERVABLES,
     counters: &[
         Counter { name: "limit", doc: "The queue was full." },
         Counter { name: "price", doc: "Picked with the probability of the price." },

@@ -213,8 +213,13 @@ macro_rules! schedulers {
             }
 
             /// See [`Schedule::observe`].
-            pub fn observe(&self, node: Option<usize>, name: &str, now: Time) -> Option<f64> {
-                match self { $(Scheduler::$name(s) => s.observe(node, name, now),)* }
+            pub fn observe(&self, name: &str, now: Time) -> Option<f64> {
+                match self { $(Scheduler::$name(s) => s.observe(name, now),)* }
+            }
+
+            /// See [`Schedule::observe_node`].
+            pub fn observe_node(&self, node: usize, name: &str, now: Time) -> Option<f64> {
+                match self { $(Scheduler::$name(s) => s.observe_node(node, name, now),)* }
             }
 
             /// See [`Schedule::hash_stats`].

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use evenflow_base::random::salted;
-use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Problem, Room, Traits, Values};
 use evenflow_base::{Duration, Heap, Packet, Reason, Stream, Time};
 
 use crate::held::{
@@ -170,13 +170,6 @@ impl Schedule for Sfq {
         true
     }
 
-    fn observe(&self, _node: Option<usize>, name: &str, _now: Time) -> Option<f64> {
-        match name {
-            "active_queues" => Some(self.ring.len() as f64),
-            _ => self.stats.named(name).map(|count| count as f64),
-        }
-    }
-
     fn heap_bytes(&self) -> u64 {
         let packets = self.slots.iter().map(|slot| slot.packets.heap_bytes()).sum::<u64>();
         packets + self.slots.heap_bytes() + self.ring.heap_bytes()
@@ -199,6 +192,13 @@ impl Kind for Sfq {
     }
 }
 
+observables! {
+    Sfq: sfq, _now;
+    active_queues: "1", "Slots with a backlog." => sfq.ring.len();
+    collisions: "packets", COLLISIONS => sfq.stats.collisions;
+    pushed_out: "packets", PUSHED_OUT => sfq.stats.pushed_out;
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "sfq",
@@ -213,11 +213,7 @@ perturb = "10 s""#,
           of the longest slot. The default limit is 127 packets.",
     source: "McKenney, INFOCOM 1990; Linux 3.2, sch_sfq",
     params: Params::PARAMS,
-    observables: &[
-        Observable { name: "active_queues", unit: "1", doc: "Slots with a backlog." },
-        COLLISIONS,
-        PUSHED_OUT,
-    ],
+    observables: Sfq::OBSERVABLES,
     counters: &[Counter {
         name: "pushed_out",
         doc: "Last packet of the longest slot. If each slot has one packet, that of the slot at turn.",
@@ -361,18 +357,18 @@ mod tests {
         arrive(&mut q, 8); // after its own
         arrive(&mut q, 7); // after 8's
         assert_eq!(
-            (q.observe(None, "collisions", Time(0)), q.observe(None, "active_queues", Time(0))),
+            (q.observe("collisions", Time(0)), q.observe("active_queues", Time(0))),
             (Some(2.0), Some(1.0))
         );
         while q.dequeue(Time(0), &mut Vec::new()).is_some() {}
         arrive(&mut q, 8); // nobody is there
         assert_eq!(
-            (q.observe(None, "collisions", Time(0)), q.observe(None, "new_flows", Time(0))),
+            (q.observe("collisions", Time(0)), q.observe("new_flows", Time(0))),
             (Some(2.0), Some(0.0))
         );
         assert!(q.dequeue(Time(0), &mut Vec::new()).is_some());
         assert_eq!(
-            (q.observe(None, "active_queues", Time(0)), q.observe(None, "pushed_out", Time(0))),
+            (q.observe("active_queues", Time(0)), q.observe("pushed_out", Time(0))),
             (Some(0.0), Some(0.0))
         );
     }

@@ -10,9 +10,7 @@
 
 use std::collections::VecDeque;
 
-use evenflow_base::schema::{
-    Counter, Deviation, Mechanism, Observable, Problem, Range, Room, Traits, Value, Values,
-};
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Problem, Range, Room, Traits, Value, Values};
 use evenflow_base::{Heap, Packet, Rate, Stream, Time};
 
 use crate::action::{ACTION, mark};
@@ -217,15 +215,6 @@ impl Rule for VirtualQueue {
         self.backlog.sizes.heap_bytes()
     }
 
-    fn observe(&self, name: &str) -> Option<f64> {
-        match (name, self.params.room) {
-            ("virtual_length", Size::Packets(_)) => Some(self.backlog.packets()),
-            ("virtual_length", Size::Bytes(_)) => Some(self.backlog.bytes),
-            ("marking", _) => Some(f64::from(u8::from(self.overflowed))),
-            _ => None,
-        }
-    }
-
     fn marks(values: &Values) -> bool {
         Action::marks(values)
     }
@@ -258,6 +247,16 @@ params! {
     }
 }
 
+observables! {
+    VirtualQueue: queue;
+    virtual_length: "packets or B", "Length of the virtual queue at the last packet."
+        => match queue.params.room {
+            Size::Packets(_) => queue.backlog.packets(),
+            Size::Bytes(_) => queue.backlog.bytes,
+        };
+    marking: "1", "1 from a virtual loss to the end of the virtual busy period." => queue.overflowed;
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "virtual-queue",
@@ -273,18 +272,7 @@ rate_factor = 0.95"#,
           and shorter than the real one and sees the same arrivals.",
     source: "Gibbens and Kelly, Automatica 1999; Siris et al., Computer Communications 2002, section 4.2",
     params: Given::PARAMS,
-    observables: &[
-        Observable {
-            name: "virtual_length",
-            unit: "packets or B",
-            doc: "Length of the virtual queue at the last packet.",
-        },
-        Observable {
-            name: "marking",
-            unit: "1",
-            doc: "1 from a virtual loss to the end of the virtual busy period.",
-        },
-    ],
+    observables: VirtualQueue::OBSERVABLES,
     counters: &[
         Counter { name: "limit", doc: "The real queue was full." },
         Counter { name: "virtual", doc: "The virtual queue overflowed." },

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
+use evenflow_base::schema::{Deviation, Mechanism, Problem, Room, Traits, Values};
 use evenflow_base::{Duration, Packet, Time};
 
 use crate::rate_meter::{RateMeter, START, Start};
@@ -92,16 +92,6 @@ impl Station for ActivityMeter {
         packet.label = self.activity;
         Pass::On
     }
-
-    fn observe(&self, name: &str, now: Time) -> Option<f64> {
-        match name {
-            "activity" => Some(self.activity),
-            "rate" => Some(self.rate.rate(now)),
-            "weighted_bytes" => Some(self.rate.weighted_bytes(now)),
-            "floored" => Some(self.floored as f64),
-            _ => None,
-        }
-    }
 }
 
 impl Kind for ActivityMeter {
@@ -137,12 +127,13 @@ impl Kind for FairMeter {
 
 const PAPER: &str = "Menth and Zeitler 2018, Table 1";
 
-const OBSERVABLES: &[Observable] = &[
-    Observable { name: "activity", unit: "1", doc: "Activity written into the last packet." },
-    Observable { name: "rate", unit: "bit/s", doc: "Measured rate." },
-    Observable { name: "weighted_bytes", unit: "B", doc: "Weighted sum of bytes, S." },
-    Observable { name: "floored", unit: "packets", doc: "Packets metered at a rate below 1 bit/s." },
-];
+observables! {
+    ActivityMeter: meter, now;
+    activity: "1", "Activity written into the last packet." => meter.activity;
+    rate: "bit/s", "Measured rate." => meter.rate.rate(now);
+    weighted_bytes: "B", "Weighted sum of bytes, S." => meter.rate.weighted_bytes(now);
+    floored: "packets", "Packets metered at a rate below 1 bit/s." => meter.floored;
+}
 
 const DEVIATIONS: &[Deviation] = &[Deviation {
     what: "A measured rate below 1 bit/s counts as 1 bit/s; a counter counts such packets.",
@@ -183,7 +174,7 @@ reference_rate = "10 kbit/s""#,
           queue decides on it.",
     source: "Menth and Zeitler 2018, section III-B, equations 1 to 5",
     params: Given::PARAMS,
-    observables: OBSERVABLES,
+    observables: ActivityMeter::OBSERVABLES,
     counters: &[],
     deviations: DEVIATIONS,
 };
@@ -204,7 +195,7 @@ reference_rate = "10 kbit/s""#,
           packet.",
     source: "Menth and Zeitler 2018, section III-E",
     params: Given::PARAMS,
-    observables: OBSERVABLES,
+    observables: ActivityMeter::OBSERVABLES,
     counters: &[],
     deviations: DEVIATIONS,
 };

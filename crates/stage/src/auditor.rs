@@ -10,15 +10,13 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use evenflow_base::schema::{
-    Counter, Deviation, Mechanism, Observable, Place, Problem, Room, Traits, Value, Values, sound,
+    Counter, Deviation, Mechanism, Place, Problem, Room, Traits, Value, Values, sound,
 };
 use evenflow_base::{Codepoint, Duration, Ecn, Heap, Packet, Reason, Stream, Time};
 
 use crate::Kept;
-use crate::congestion_policer::{
-    CLASS, ENCODING, Encoding, class_after, class_given, class_problem, numbered, unit,
-};
-use crate::station::{Cx, HeldPacket, Kind, Owner, Pass, Station};
+use crate::congestion_policer::{CLASS, ENCODING, Encoding, class_problem, numbered, unit};
+use crate::station::{Cx, HeldPacket, Pass, Station};
 use crate::three_colour::Unit;
 
 /// How a flow is judged.
@@ -166,19 +164,18 @@ const WINDOW: f64 = 0.1;
 const REPAIR: f64 = 3.0;
 
 /// Whether picked packets get another class.
-fn classifies(values: &Values) -> bool {
+pub(crate) fn classifies(values: &Values) -> bool {
     values.is(Given::action, ActionWord::Class)
 }
 
 /// Errors in the combination of parameters; some may be missing.
-fn problems(values: &Values) -> Vec<Problem> {
-    let counts = |unit: Unit| if unit == Unit::Packets { "packets" } else { "bytes" };
+pub(crate) fn problems(values: &Values) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
     if let (Some(own), Some(other)) =
         (values.raw(Given::allowance).and_then(unit), values.raw(Given::limit).and_then(unit))
         && own != other
     {
-        let (own, other) = (counts(own), counts(other));
+        let (own, other) = (own.name(), other.name());
         problems.push((
             Given::limit.name,
             format!("counts {other}, but allowance counts {own}; use one unit for both"),
@@ -229,12 +226,12 @@ fn problems(values: &Values) -> Vec<Problem> {
 
 /// Declarations and marks of a packet, in the auditor's unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Seen {
+pub(crate) struct Seen {
     /// Re-Echo-Loss; an encoding without separate bits has all reports in `ecn`.
-    loss: f64,
+    pub(crate) loss: f64,
     /// Re-Echo-ECN.
-    ecn: f64,
-    credit: f64,
+    pub(crate) ecn: f64,
+    pub(crate) credit: f64,
     /// It is marked.
     mark: f64,
 }
@@ -389,9 +386,9 @@ impl Numbers {
 
 /// Congestion that a flow has met.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Met {
-    loss: f64,
-    mark: f64,
+pub(crate) struct Met {
+    pub(crate) loss: f64,
+    pub(crate) mark: f64,
 }
 
 /// A flow's account.
@@ -502,19 +499,44 @@ impl Account {
 }
 
 /// The account of flows that have declared nothing.
-const STRANGERS: u64 = u64::MAX;
+pub(crate) const STRANGERS: u64 = u64::MAX;
 
 /// Counters.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    seen_flows: u64,
-    sanctioned_flows: u64,
-    sanctioned: u64,
-    arrived: u64,
-    declared: Seen,
-    met: Met,
-    balance: f64,
-    least: f64,
+pub(crate) struct Counts {
+    pub(crate) seen_flows: u64,
+    pub(crate) sanctioned_flows: u64,
+    pub(crate) sanctioned: u64,
+    pub(crate) arrived: u64,
+    pub(crate) declared: Seen,
+    pub(crate) met: Met,
+    pub(crate) balance: f64,
+    pub(crate) least: f64,
+}
+
+/// What every rule shows.
+pub(crate) struct View<'a> {
+    pub(crate) flows: usize,
+    pub(crate) held: usize,
+    pub(crate) counts: &'a Counts,
+}
+
+observables! {
+    View<'_>: view;
+    flows: "flows", "Current accounts." => view.flows;
+    seen_flows: "flows", "Accounts opened." => view.counts.seen_flows;
+    sanctioned_flows: "flows", "Accounts with a picked packet." => view.counts.sanctioned_flows;
+    sanctioned: "packets", "Picked packets." => view.counts.sanctioned;
+    arrived: "packets", "Audited packets." => view.counts.arrived;
+    marks_met: "B or packets", "Congestion marks of audited packets." => view.counts.met.mark;
+    losses_met: "B or packets", "Inferred losses." => view.counts.met.loss;
+    reports: "B or packets", "Congestion declared by reports."
+        => view.counts.declared.loss + view.counts.declared.ecn;
+    credits: "B or packets", "Credit declared." => view.counts.declared.credit;
+    balance: "B or packets", "Reports and credits minus due congestion, for the flow of the last packet."
+        => view.counts.balance;
+    least_balance: "B or packets", "Minimum balance of any flow, or zero." => view.counts.least;
+    held: "packets", "Packets delayed in the auditor." => view.held;
 }
 
 /// An auditor.
@@ -553,7 +575,7 @@ impl Auditor {
 
     /// The declarations of a packet; `None`: not ConEx.
     fn read(&self, packet: &Packet) -> Option<Seen> {
-        let amount = amount_of(packet, self.params.unit);
+        let amount = self.params.unit.of(packet.size);
         let of = |yes: bool| if yes { amount } else { 0.0 };
         if self.params.apart {
             let says = packet.signals();
@@ -628,7 +650,7 @@ impl Auditor {
             match params.action {
                 Action::Delay(hold) => account.until = now + hold,
                 Action::Drop if params.own_drops => {
-                    let own = Met { loss: amount_of(packet, params.unit), mark: 0.0 };
+                    let own = Met { loss: params.unit.of(packet.size), mark: 0.0 };
                     account.add(Seen::default(), own, now, params.delay);
                     counts.met.loss += own.loss;
                 }
@@ -654,17 +676,9 @@ impl Auditor {
     }
 }
 
-/// A packet in the auditor's unit.
-fn amount_of(packet: &Packet, unit: Unit) -> f64 {
-    match unit {
-        Unit::Packets => 1.0,
-        Unit::Bytes => f64::from(packet.size),
-    }
-}
-
 /// Losses that a segment reveals, in the auditor's unit, and earlier losses that it revokes.
 fn lost(account: &mut Account, packet: &Packet, seq: u64, now: Time, params: &Params) -> (f64, f64) {
-    let amount = amount_of(packet, params.unit);
+    let amount = params.unit.of(packet.size);
     let end = seq + u64::from(packet.payload);
     let segment = Arriving { seq, end, stamp: packet.stamp, at: now, amount };
     let shown = account.numbers.arrive(segment, params.reordering, params.order);
@@ -723,42 +737,8 @@ impl Station for Auditor {
     }
 
     fn observe(&self, name: &str, _now: Time) -> Option<f64> {
-        let counts = &self.counts;
-        match name {
-            "flows" => Some(self.flows.len() as f64),
-            "seen_flows" => Some(counts.seen_flows as f64),
-            "sanctioned_flows" => Some(counts.sanctioned_flows as f64),
-            "sanctioned" => Some(counts.sanctioned as f64),
-            "arrived" => Some(counts.arrived as f64),
-            "marks_met" => Some(counts.met.mark),
-            "losses_met" => Some(counts.met.loss),
-            "reports" => Some(counts.declared.loss + counts.declared.ecn),
-            "credits" => Some(counts.declared.credit),
-            "balance" => Some(counts.balance),
-            "least_balance" => Some(counts.least),
-            "held" => Some(self.waiting.len() as f64),
-            _ => None,
-        }
-    }
-}
-
-impl Kind for Auditor {
-    const TABLE: &'static Mechanism = &TABLE;
-
-    fn build(values: &Values, owner: Owner) -> Result<Auditor, Vec<Problem>> {
-        Params::new(values, owner.classes).map(Auditor::new)
-    }
-
-    fn classes_after(values: &Values, class: &str) -> Vec<String> {
-        class_after(values, classifies(values), class)
-    }
-
-    fn classes_given(values: &Values) -> Vec<(&'static str, String)> {
-        class_given(values, classifies(values))
-    }
-
-    fn problems(values: &Values) -> Vec<Problem> {
-        problems(values)
+        let view = View { flows: self.flows.len(), held: self.waiting.len(), counts: &self.counts };
+        view.observe(name)
     }
 }
 
@@ -881,28 +861,7 @@ allowance = "3 packets""#,
     source: "RFC 7713 section 5.5; Sanhaji et al. 2015, section III-A; draft-wagner-conex-audit-02; of re-ECN Zhang et al. 2011, section II, \
              draft-briscoe-conex-re-ecn-motiv-03, section 4.3",
     params: Given::PARAMS,
-    observables: &[
-        Observable { name: "flows", unit: "flows", doc: "Current accounts." },
-        Observable { name: "seen_flows", unit: "flows", doc: "Accounts opened." },
-        Observable { name: "sanctioned_flows", unit: "flows", doc: "Accounts with a picked packet." },
-        Observable { name: "sanctioned", unit: "packets", doc: "Picked packets." },
-        Observable { name: "arrived", unit: "packets", doc: "Audited packets." },
-        Observable { name: "marks_met", unit: "B or packets", doc: "Congestion marks of audited packets." },
-        Observable { name: "losses_met", unit: "B or packets", doc: "Inferred losses." },
-        Observable { name: "reports", unit: "B or packets", doc: "Congestion declared by reports." },
-        Observable { name: "credits", unit: "B or packets", doc: "Credit declared." },
-        Observable {
-            name: "balance",
-            unit: "B or packets",
-            doc: "Reports and credits minus due congestion, for the flow of the last packet.",
-        },
-        Observable {
-            name: "least_balance",
-            unit: "B or packets",
-            doc: "Minimum balance of any flow, or zero.",
-        },
-        Observable { name: "held", unit: "packets", doc: "Packets delayed in the auditor." },
-    ],
+    observables: View::OBSERVABLES,
     counters: &[Counter { name: "audited", doc: "The flow declared less congestion than it met." }],
     deviations: &[
         Deviation {
@@ -1388,7 +1347,7 @@ mod tests {
         let word = |name: &'static str, word: &str| (name, Value::Word(word.into()));
         let names = |values: &[(&'static str, Value)]| {
             let values = Values(values.iter().cloned().collect());
-            Auditor::problems(&values).into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+            problems(&values).into_iter().map(|(name, _)| name).collect::<Vec<_>>()
         };
         let (packets, bytes) = (Value::Packets(3.0), Value::Bytes(15_000.0));
         let mixed = [("allowance", packets.clone()), ("limit", bytes), word("action", "class")];

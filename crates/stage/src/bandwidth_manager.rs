@@ -5,8 +5,8 @@
 //! session's queue keeps its rate. [`crate::sessions`] finds sessions and shares. [`crate::window_tuner`]
 //! enforces shares by receive windows instead.
 
-use evenflow_base::schema::{Mechanism, Observable, Problem, Room, Traits, Values, Ways, sound};
-use evenflow_base::{Packet, Rate, Share, Time};
+use evenflow_base::schema::{Mechanism, Problem, Room, Traits, Values, Ways, sound};
+use evenflow_base::{Packet, Rate, Share};
 
 use crate::sessions::{self, Sessions};
 use crate::station::{Cx, Kind, Owner, Pass, Setting, Station};
@@ -91,13 +91,6 @@ impl Station for BandwidthManager {
     fn heap_bytes(&self) -> u64 {
         self.sessions.heap_bytes()
     }
-
-    fn observe(&self, name: &str, _now: Time) -> Option<f64> {
-        match name {
-            "changes" => Some(self.changes as f64),
-            _ => self.sessions.observe(name),
-        }
-    }
 }
 
 impl Kind for BandwidthManager {
@@ -122,13 +115,6 @@ impl Kind for BandwidthManager {
     }
 }
 
-/// The observables of who manages sessions.
-pub(crate) const SESSIONS: [Observable; 3] = [
-    Observable { name: "sessions", unit: "sessions", doc: "Open sessions." },
-    Observable { name: "opened", unit: "sessions", doc: "Sessions opened." },
-    Observable { name: "assigned", unit: "bit/s", doc: "Total rate of the open sessions." },
-];
-
 words! {
     pub(crate) enum Change { Keep = "keep", Replace = "replace" }
 }
@@ -150,6 +136,14 @@ params! {
     }
 }
 
+observables! {
+    BandwidthManager: manager, _now;
+    sessions: "sessions", "Open sessions." => manager.sessions.open().len();
+    opened: "sessions", "Sessions opened." => manager.sessions.opened();
+    assigned: "bit/s", "Total rate of the open sessions." => manager.sessions.assigned();
+    changes: "1", "Number of times the classes were changed." => manager.changes;
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "bandwidth-manager",
@@ -167,12 +161,7 @@ rate = "8 Mbit/s""#,
           that holds the session's packets.",
     source: "Ben Ameur et al. 2016, section 2 (HTBM); tc-htb(8)",
     params: Given::PARAMS,
-    observables: &[
-        SESSIONS[0],
-        SESSIONS[1],
-        SESSIONS[2],
-        Observable { name: "changes", unit: "1", doc: "Number of times the classes were changed." },
-    ],
+    observables: BandwidthManager::OBSERVABLES,
     counters: &[],
     deviations: &[],
 };
@@ -183,6 +172,7 @@ mod tests {
 
     use super::*;
     use crate::{Act, Stepper};
+    use evenflow_base::Time;
 
     #[test]
     fn a_second_session_changes_both_classes_and_a_segment_none() {

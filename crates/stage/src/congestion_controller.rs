@@ -9,12 +9,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Room, Traits, Values, Ways};
+use evenflow_base::schema::{Deviation, Mechanism, Problem, Room, Traits, Values, Ways};
 use evenflow_base::{Codepoint, Duration, Ecn, Heap, Packet, Time, flags};
 
 use crate::congestion_reporter::{self, Report};
 use crate::station::{Cx, Kind, Owner, Pass, Station};
-use crate::{Kept, Message};
+use crate::{Kept, Message, mean};
 
 /// The configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,6 +137,13 @@ struct Counts {
     echoes: u64,
 }
 
+impl Counts {
+    fn congestion(&self) -> Option<f64> {
+        let sent = self.received + self.lost;
+        (sent > 0).then(|| (self.marked + self.lost) as f64 / sent as f64)
+    }
+}
+
 /// The controller.
 #[derive(Clone, Debug)]
 pub struct CongestionController {
@@ -227,6 +234,15 @@ impl CongestionController {
     }
 }
 
+impl CongestionController {
+    fn owed(&self) -> f64 {
+        match self.params.by_flow {
+            true => self.flows.iter().map(|(_, flow)| flow.account.owed).sum(),
+            false => self.bearers.values().map(|bearer| bearer.account.owed).sum(),
+        }
+    }
+}
+
 impl Station for CongestionController {
     fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
         if packet.is_of_stage() {
@@ -274,36 +290,6 @@ impl Station for CongestionController {
         let sent = self.bearers.values().map(|bearer| bearer.sent.heap_bytes()).sum::<u64>();
         sent + self.bearers.heap_bytes() + self.flows.heap_bytes()
     }
-
-    fn observe(&self, name: &str, _now: Time) -> Option<f64> {
-        let counts = &self.counts;
-        match name {
-            "congestion_volume" => Some(counts.volume),
-            "marked" => Some(counts.marked as f64),
-            "lost" => Some(counts.lost as f64),
-            "congestion" => {
-                let sent = counts.received + counts.lost;
-                (sent > 0).then(|| (counts.marked + counts.lost) as f64 / sent as f64)
-            }
-            "re_echoed" => Some(counts.re_echoed as f64),
-            "credits" => Some(counts.credits as f64),
-            "owed" => Some(match self.params.by_flow {
-                true => self.flows.iter().map(|(_, flow)| flow.account.owed).sum(),
-                false => self.bearers.values().map(|bearer| bearer.account.owed).sum(),
-            }),
-            "reports" => Some(counts.reports as f64),
-            "stale" => Some(counts.stale as f64),
-            "unlisted" => Some(counts.unlisted),
-            "bearers" => Some(self.bearers.len() as f64),
-            "rtt" => {
-                let known: Vec<f64> =
-                    self.bearers.values().filter_map(|b| b.rtt).map(Duration::seconds).collect();
-                (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
-            }
-            "echoes" => Some(counts.echoes as f64),
-            _ => None,
-        }
-    }
 }
 
 impl Kind for CongestionController {
@@ -340,6 +326,28 @@ params! {
     }
 }
 
+observables! {
+    CongestionController: gateway, _now;
+    congestion_volume: "B",
+        "Bytes of packets reported as marked or lost, headers included. The controller ranks offenders by \
+        it." => gateway.counts.volume;
+    marked: "packets", "Packets reported as marked." => gateway.counts.marked;
+    lost: "packets", "Packets reported as lost." => gateway.counts.lost;
+    congestion: "1", "Share of packets marked or lost; null before the first report."
+        => gateway.counts.congestion();
+    re_echoed: "packets", "Packets that declared congestion (Re-Echo)." => gateway.counts.re_echoed;
+    credits: "packets", "Packets of credit (FNE)." => gateway.counts.credits;
+    owed: "packets", "Reported congestion that is not declared yet."
+        => gateway.owed();
+    reports: "packets", "Reports received." => gateway.counts.reports;
+    stale: "packets", "Reports that a later one had overtaken." => gateway.counts.stale;
+    unlisted: "packets", "Congestion that no list named, shared by bytes." => gateway.counts.unlisted;
+    bearers: "tunnels", "Tunnels seen." => gateway.bearers.len();
+    rtt: "s", "Mean round-trip time of reports over all tunnels; null before the first report."
+        => mean(gateway.bearers.values().filter_map(|bearer| bearer.rtt).map(Duration::seconds));
+    echoes: "packets", "ACKs on which it set ECE." => gateway.counts.echoes;
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: congestion_reporter::PEER,
@@ -364,30 +372,7 @@ report = { kind = "congestion-reporter", peer = "gateway", every = "200 ms" }"#,
           an honest source.",
     source: "Zhang et al. 2011 section III.B, steps 3 to 5",
     params: Given::PARAMS,
-    observables: &[
-        Observable::new(
-            "congestion_volume",
-            "B",
-            "Bytes of packets reported as marked or lost, headers included. The controller ranks offenders \
-             by it.",
-        ),
-        Observable::new("marked", "packets", "Packets reported as marked."),
-        Observable::new("lost", "packets", "Packets reported as lost."),
-        Observable::new("congestion", "1", "Share of packets marked or lost; null before the first report."),
-        Observable::new("re_echoed", "packets", "Packets that declared congestion (Re-Echo)."),
-        Observable::new("credits", "packets", "Packets of credit (FNE)."),
-        Observable::new("owed", "packets", "Reported congestion that is not declared yet."),
-        Observable::new("reports", "packets", "Reports received."),
-        Observable::new("stale", "packets", "Reports that a later one had overtaken."),
-        Observable::new("unlisted", "packets", "Congestion that no list named, shared by bytes."),
-        Observable::new("bearers", "tunnels", "Tunnels seen."),
-        Observable::new(
-            "rtt",
-            "s",
-            "Mean round-trip time of reports over all tunnels; null before the first report.",
-        ),
-        Observable::new("echoes", "packets", "ACKs on which it set ECE."),
-    ],
+    observables: CongestionController::OBSERVABLES,
     counters: &[],
     deviations: &[
         Deviation {

@@ -4,8 +4,8 @@
 //! The share of declarations is the congestion of the whole path. The share of marks is that upstream. The
 //! difference is that downstream. `per` gives accounts of users or flows.
 
-use evenflow_base::schema::{Mechanism, Observable, Problem, Room, Traits, Values};
-use evenflow_base::{Codepoint, Packet, Time};
+use evenflow_base::schema::{Mechanism, Problem, Room, Traits, Values};
+use evenflow_base::{Codepoint, Packet};
 
 use crate::station::{Cx, Kind, Owner, Pass, Reads, Station};
 
@@ -28,8 +28,19 @@ const RE_ECHO: usize = 1;
 const CANCELLED: usize = 3;
 const NEGATIVE: usize = 4;
 const OTHER: usize = 5;
+const POSITIVE: &[usize] = &[RE_ECHO, CANCELLED];
+const MARKED: &[usize] = &[CANCELLED, NEGATIVE];
 
 impl CongestionMeter {
+    fn bytes(&self, which: usize) -> f64 {
+        self.bytes[which] as f64
+    }
+
+    fn downstream(&self) -> Option<f64> {
+        let (path, upstream) = (self.share(POSITIVE)?, self.share(MARKED)?);
+        (upstream < 1.0).then(|| downstream(path, upstream))
+    }
+
     fn share(&self, which: &[usize]) -> Option<f64> {
         // Credit says nothing of the path (draft section 3), and is in no share.
         let all: u64 = self.bytes[RE_ECHO..OTHER].iter().sum();
@@ -52,31 +63,6 @@ impl Station for CongestionMeter {
         self.bytes[which] += u64::from(packet.size);
         Pass::On
     }
-
-    fn observe(&self, name: &str, _now: Time) -> Option<f64> {
-        let bytes = |which: usize| self.bytes[which] as f64;
-        let positive = self.share(&[RE_ECHO, CANCELLED]);
-        let marked = self.share(&[CANCELLED, NEGATIVE]);
-        match name {
-            "worth" => Some(bytes(CREDIT) + bytes(RE_ECHO) - bytes(NEGATIVE)),
-            "balance" => Some(bytes(RE_ECHO) - bytes(NEGATIVE)),
-            "positive_fraction" | "path_congestion" => positive,
-            "negative_fraction" | "upstream_congestion" => marked,
-            "downstream_congestion" => {
-                let (path, upstream) = (positive?, marked?);
-                (upstream < 1.0).then(|| downstream(path, upstream))
-            }
-            "congestion_volume" => Some(bytes(RE_ECHO) + bytes(CANCELLED)),
-            "marked_volume" => Some(bytes(CANCELLED) + bytes(NEGATIVE)),
-            "credits" => Some(self.packets[CREDIT] as f64),
-            "positive" => Some(self.packets[RE_ECHO] as f64),
-            "neutral" => Some(self.packets[2] as f64),
-            "cancelled" => Some(self.packets[CANCELLED] as f64),
-            "negative" => Some(self.packets[NEGATIVE] as f64),
-            "others" => Some(self.packets[OTHER] as f64),
-            _ => None,
-        }
-    }
 }
 
 impl Kind for CongestionMeter {
@@ -89,6 +75,35 @@ impl Kind for CongestionMeter {
     fn reads(_values: &Values) -> Option<Reads> {
         Some(Reads { ipv6: false, either: false })
     }
+}
+
+observables! {
+    CongestionMeter: meter, _now;
+    worth: "B",
+        "Bytes of positive packets and credit minus bytes of negative packets: declarations beyond the \
+        congestion met so far." => meter.bytes(CREDIT) + meter.bytes(RE_ECHO) - meter.bytes(NEGATIVE);
+    balance: "B", "The balance without credit." => meter.bytes(RE_ECHO) - meter.bytes(NEGATIVE);
+    positive_fraction: "1",
+        "Share of bytes with RE = 0 among re-ECN bytes without credit; null without such bytes."
+        => meter.share(POSITIVE);
+    negative_fraction: "1", "Share of marked bytes, cancelled packets included; null without bytes."
+        => meter.share(MARKED);
+    path_congestion: "1", "Declared congestion of the whole path: the positive fraction."
+        => meter.share(POSITIVE);
+    upstream_congestion: "1", "Upstream congestion, between sender and meter: the negative fraction."
+        => meter.share(MARKED);
+    downstream_congestion: "1",
+        "Downstream congestion, between meter and receiver: 1 - (1 - p) / (1 - u). Negative if too little is \
+        declared."
+        => meter.downstream();
+    congestion_volume: "B", "Bytes of reports." => meter.bytes(RE_ECHO) + meter.bytes(CANCELLED);
+    marked_volume: "B", "Bytes of marked packets." => meter.bytes(CANCELLED) + meter.bytes(NEGATIVE);
+    credits: "packets", "Packets of credit (FNE)." => meter.packets[CREDIT];
+    positive: "packets", "Re-Echo packets." => meter.packets[RE_ECHO];
+    neutral: "packets", "Packets RECT." => meter.packets[2];
+    cancelled: "packets", "Packets CE(0): marked reports." => meter.packets[CANCELLED];
+    negative: "packets", "Packets CE(-1)." => meter.packets[NEGATIVE];
+    others: "packets", "Packets without re-ECN." => meter.packets[OTHER];
 }
 
 /// Its table.
@@ -107,49 +122,7 @@ per = "user""#,
           anywhere on a path. per = \"user\" or \"flow\" keeps separate accounts. It changes nothing.",
     source: "draft-briscoe-tsvwg-re-ecn-tcp-08 section 3 and appendix A; Zhang et al. 2011 section II",
     params: &[],
-    observables: &[
-        Observable {
-            name: "worth",
-            unit: "B",
-            doc: "Bytes of positive packets and credit minus bytes of negative packets: declarations beyond \
-                  the congestion met so far.",
-        },
-        Observable { name: "balance", unit: "B", doc: "The balance without credit." },
-        Observable {
-            name: "positive_fraction",
-            unit: "1",
-            doc: "Share of bytes with RE = 0 among re-ECN bytes without credit; null without such bytes.",
-        },
-        Observable {
-            name: "negative_fraction",
-            unit: "1",
-            doc: "Share of marked bytes, cancelled packets included; null without bytes.",
-        },
-        Observable {
-            name: "path_congestion",
-            unit: "1",
-            doc: "Declared congestion of the whole path: the positive fraction.",
-        },
-        Observable {
-            name: "upstream_congestion",
-            unit: "1",
-            doc: "Upstream congestion, between sender and meter: the negative fraction.",
-        },
-        Observable {
-            name: "downstream_congestion",
-            unit: "1",
-            doc: "Downstream congestion, between meter and receiver: 1 - (1 - p) / (1 - u). Negative if too \
-                  little is declared.",
-        },
-        Observable { name: "congestion_volume", unit: "B", doc: "Bytes of reports." },
-        Observable { name: "marked_volume", unit: "B", doc: "Bytes of marked packets." },
-        Observable::new("credits", "packets", "Packets of credit (FNE)."),
-        Observable::new("positive", "packets", "Re-Echo packets."),
-        Observable::new("neutral", "packets", "Packets RECT."),
-        Observable::new("cancelled", "packets", "Packets CE(0): marked reports."),
-        Observable::new("negative", "packets", "Packets CE(-1)."),
-        Observable::new("others", "packets", "Packets without re-ECN."),
-    ],
+    observables: CongestionMeter::OBSERVABLES,
     counters: &[],
     deviations: &[],
 };
@@ -158,6 +131,7 @@ per = "user""#,
 mod tests {
     use super::*;
     use crate::Stepper;
+    use evenflow_base::Time;
 
     /// Dossier 2.18: 19 positive, 1 cancelled, 49 negative and 931 neutral packets: pi 0.020, nu 0.050, and a balance of -30.
     #[test]

@@ -7,12 +7,12 @@
 
 use evenflow_base::params::Key;
 use evenflow_base::schema::{
-    Counter, Deviation, Fallback, Mechanism, Observable, Param, Place, Problem, Range, Room, Traits, Type,
-    Value, Values, sound,
+    Counter, Deviation, Fallback, Mechanism, Param, Place, Problem, Range, Room, Traits, Type, Value, Values,
+    sound,
 };
 use evenflow_base::{Codepoint, Duration, Packet, Reason, Stream, Time};
 
-use crate::station::{Cx, Kind, Owner, Pass, Reads, Station};
+use crate::station::{Cx, Pass, Reads, Station};
 use crate::three_colour::Unit;
 
 words! {
@@ -202,8 +202,7 @@ pub(crate) fn classifies(values: &Values) -> bool {
     values.is(Given::action, ActionWord::Class)
 }
 
-fn problems(values: &Values) -> Vec<Problem> {
-    let counts = |unit: Unit| if unit == Unit::Packets { "packets" } else { "bytes" };
+pub(crate) fn problems(values: &Values) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
     if let (Some(rate), Some(depth)) =
         (values.raw(Given::rate).and_then(unit), values.raw(Given::depth).and_then(unit))
@@ -216,7 +215,7 @@ fn problems(values: &Values) -> Vec<Problem> {
             _ if rate == Unit::Packets => "45 packets".to_owned(),
             _ => "67.5 kB".to_owned(),
         };
-        let (rate, depth) = (counts(rate), counts(depth));
+        let (rate, depth) = (rate.name(), depth.name());
         problems.push((
             Given::depth.name,
             format!("counts {depth}, but rate counts {rate}; tokens have one unit: write \"{example}\""),
@@ -231,31 +230,76 @@ fn problems(values: &Values) -> Vec<Problem> {
     problems
 }
 
-/// A bucket and what it was charged.
+/// The bucket of one user.
 #[derive(Clone, Debug)]
 struct Bucket {
     level: f64,
     last: Time,
-    least: f64,
-    charged: f64,
 }
 
 impl Bucket {
-    /// Tokens that are in it at `now`.
+    /// The tokens at `now`.
     #[inline]
     fn at(&self, now: Time, params: &Params) -> f64 {
         (self.level + params.rate * now.since(self.last).seconds()).min(params.depth)
     }
+}
 
-    /// Takes `cost` out of it.
-    #[inline]
-    fn take(&mut self, cost: f64, params: &Params) {
-        self.level -= cost;
-        if params.floor {
-            self.level = self.level.max(-params.harshness.end(params.depth));
+/// Counters of every rule; those from `negative` on are for re-ECN's rules.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    /// Bytes of reports.
+    pub(crate) volume: u64,
+    pub(crate) reports: u64,
+    pub(crate) credits: u64,
+    pub(crate) arrived: u64,
+    pub(crate) policed: u64,
+    pub(crate) charged: f64,
+    pub(crate) least: f64,
+    pub(crate) first: Option<Time>,
+    pub(crate) negative: u64,
+    pub(crate) owners: u64,
+    pub(crate) policed_owners: u64,
+}
+
+/// What every rule shows.
+pub(crate) struct View<'a> {
+    pub(crate) tokens: Option<f64>,
+    pub(crate) rtt: Option<f64>,
+    pub(crate) counts: &'a Counts,
+}
+
+observables! {
+    View<'_>: view;
+    tokens: "B or packets", "Tokens in the bucket; negative: debt." => view.tokens;
+    least_tokens: "B or packets", "Minimum of the tokens; negative: debt." => view.counts.least;
+    congestion_volume: "B",
+        "Bytes of all packets that reported congestion (RFC 6789 section 2.2), dropped or not."
+        => view.counts.volume;
+    charged: "B or packets", "Tokens charged." => view.counts.charged;
+    reports: "packets", "Packets that reported congestion." => view.counts.reports;
+    credits: "packets", "Packets of credit." => view.counts.credits;
+    arrived: "packets", "Policed packets." => view.counts.arrived;
+    policed: "packets", "Picked packets." => view.counts.policed;
+    first_drop: "s", "Time of the first pick; null without any." => view.counts.first;
+    negative: "packets",
+        "Packets that arrived negative, CE(-1). This and the following are for re-ECN's rules only."
+        => view.counts.negative;
+    buckets: "buckets", "Buckets opened." => view.counts.owners;
+    policed_buckets: "buckets", "Buckets with a picked packet." => view.counts.policed_owners;
+    rtt: "s", "Mean of T over buckets; null without any." => view.rtt;
+}
+
+/// Marks a picked packet. One that cannot be marked is dropped.
+#[inline]
+pub(crate) fn mark(packet: &mut Packet, codepoint: Codepoint, reason: Reason) -> Pass {
+    match codepoint.marked(false) {
+        None => Pass::Drop(reason),
+        Some(marked) if marked == codepoint => Pass::On,
+        Some(marked) => {
+            packet.set_ecn(marked.ecn());
+            Pass::Mark(reason)
         }
-        self.least = self.least.min(self.level);
-        self.charged += cost;
     }
 }
 
@@ -264,49 +308,43 @@ impl Bucket {
 pub struct CongestionPolicer {
     params: Params,
     bucket: Bucket,
-    /// Bytes of reports.
-    volume: u64,
-    /// Packets.
-    reports: u64,
-    credits: u64,
-    arrived: u64,
-    policed: u64,
-    first: Option<Time>,
+    counts: Counts,
 }
 
 impl CongestionPolicer {
     /// A policer that has seen nothing.
     pub fn new(params: Params) -> CongestionPolicer {
-        let bucket = Bucket { level: params.level, last: Time::ZERO, least: params.level, charged: 0.0 };
-        CongestionPolicer {
-            params,
-            bucket,
-            volume: 0,
-            reports: 0,
-            credits: 0,
-            arrived: 0,
-            policed: 0,
-            first: None,
+        let bucket = Bucket { level: params.level, last: Time::ZERO };
+        let counts = Counts { least: params.level, ..Counts::default() };
+        CongestionPolicer { params, bucket, counts }
+    }
+
+    /// Charges `cost`.
+    #[inline]
+    fn take(&mut self, cost: f64) {
+        let (params, level) = (&self.params, &mut self.bucket.level);
+        *level -= cost;
+        if params.floor {
+            *level = level.max(-params.harshness.end(params.depth));
         }
+        self.counts.least = self.counts.least.min(*level);
+        self.counts.charged += cost;
     }
 
     /// The cost of a packet of `codepoint`, if its sender is policed.
     #[inline]
     fn cost(&mut self, packet: &Packet, codepoint: Codepoint) -> Option<f64> {
         let params = &self.params;
-        let of_packet = match params.unit {
-            Unit::Packets => 1.0,
-            Unit::Bytes => f64::from(packet.size),
-        };
+        let of_packet = params.unit.of(packet.size);
         if params.bits {
             let says = packet.signals();
             if !says.capable {
                 return params.legacy.then_some(0.0);
             }
             let reports = u32::from(says.loss) + u32::from(says.ecn);
-            self.reports += u64::from(reports > 0);
-            self.credits += u64::from(says.credit);
-            self.volume += u64::from(packet.size) * u64::from(reports);
+            self.counts.reports += u64::from(reports > 0);
+            self.counts.credits += u64::from(says.credit);
+            self.counts.volume += u64::from(packet.size) * u64::from(reports);
             let charged = reports + u32::from(says.credit && params.credit);
             return Some(of_packet * f64::from(charged));
         }
@@ -314,12 +352,12 @@ impl CongestionPolicer {
             Codepoint::NotMarked | Codepoint::Negative => Some(0.0),
             Codepoint::Cancelled if !params.cancelled => params.legacy.then_some(0.0),
             Codepoint::ReEcho | Codepoint::Cancelled => {
-                self.reports += 1;
-                self.volume += u64::from(packet.size);
+                self.counts.reports += 1;
+                self.counts.volume += u64::from(packet.size);
                 Some(of_packet)
             }
             Codepoint::Credit => {
-                self.credits += 1;
+                self.counts.credits += 1;
                 Some(if params.credit { of_packet } else { 0.0 })
             }
             Codepoint::NotCapable | Codepoint::Legacy | Codepoint::Unused => params.legacy.then_some(0.0),
@@ -334,37 +372,29 @@ impl CongestionPolicer {
         }
         let codepoint = packet.codepoint();
         let Some(cost) = self.cost(packet, codepoint) else { return Pass::On };
-        let params = &self.params;
-        self.arrived += 1;
-        self.bucket.level = self.bucket.at(now, params);
+        self.counts.arrived += 1;
+        self.bucket.level = self.bucket.at(now, &self.params);
         self.bucket.last = now;
-        if params.charge == Charge::Arrival && cost > 0.0 {
-            self.bucket.take(cost, params);
+        if self.params.charge == Charge::Arrival && cost > 0.0 {
+            self.take(cost);
         }
-        let probability = params.harshness.probability(self.bucket.level, params.depth);
+        let probability = self.params.harshness.probability(self.bucket.level, self.params.depth);
         let picked = probability >= 1.0 || probability > 0.0 && draws.open01() < probability;
         if !picked {
-            if params.charge == Charge::Pass && cost > 0.0 {
-                self.bucket.take(cost, params);
+            if self.params.charge == Charge::Pass && cost > 0.0 {
+                self.take(cost);
             }
             return Pass::On;
         }
-        self.policed += 1;
-        self.first.get_or_insert(now);
-        match params.action {
+        self.counts.policed += 1;
+        self.counts.first.get_or_insert(now);
+        match self.params.action {
             Action::Drop => Pass::Drop(Reason::CongestionPoliced),
             Action::Class(class) => {
                 packet.class = class;
                 Pass::On
             }
-            Action::Mark => match codepoint.marked(false) {
-                None => Pass::Drop(Reason::CongestionPoliced),
-                Some(marked) if marked == codepoint => Pass::On,
-                Some(marked) => {
-                    packet.set_ecn(marked.ecn());
-                    Pass::Mark(Reason::CongestionPoliced)
-                }
-            },
+            Action::Mark => mark(packet, codepoint, Reason::CongestionPoliced),
         }
     }
 }
@@ -375,38 +405,8 @@ impl Station for CongestionPolicer {
     }
 
     fn observe(&self, name: &str, now: Time) -> Option<f64> {
-        match name {
-            "tokens" => Some(self.bucket.at(now, &self.params)),
-            "least_tokens" => Some(self.bucket.least),
-            "congestion_volume" => Some(self.volume as f64),
-            "charged" => Some(self.bucket.charged),
-            "reports" => Some(self.reports as f64),
-            "credits" => Some(self.credits as f64),
-            "arrived" => Some(self.arrived as f64),
-            "policed" => Some(self.policed as f64),
-            "first_drop" => self.first.map(Time::seconds),
-            _ => None,
-        }
-    }
-}
-
-impl Kind for CongestionPolicer {
-    const TABLE: &'static Mechanism = &TABLE;
-
-    fn build(values: &Values, owner: Owner) -> Result<CongestionPolicer, Vec<Problem>> {
-        Params::new(values, owner.classes).map(CongestionPolicer::new)
-    }
-
-    fn classes_after(values: &Values, class: &str) -> Vec<String> {
-        class_after(values, classifies(values), class)
-    }
-
-    fn classes_given(values: &Values) -> Vec<(&'static str, String)> {
-        class_given(values, classifies(values))
-    }
-
-    fn problems(values: &Values) -> Vec<Problem> {
-        problems(values)
+        let tokens = Some(self.bucket.at(now, &self.params));
+        View { tokens, rtt: None, counts: &self.counts }.observe(name)
     }
 }
 
@@ -587,33 +587,7 @@ depth = "45 packets""#,
     source: "RFC 7713 section 5.4.3; Sanhaji et al. 2015, section III-F (bucket); Zhang et al. 2011, section II, draft-briscoe-conex-re-ecn-motiv-03, \
              appendix B (tcp-rate, rate-bytes, volume)",
     params: Given::PARAMS,
-    observables: &[
-        Observable { name: "tokens", unit: "B or packets", doc: "Tokens in the bucket; negative: debt." },
-        Observable {
-            name: "least_tokens",
-            unit: "B or packets",
-            doc: "Minimum of the tokens; negative: debt.",
-        },
-        Observable {
-            name: "congestion_volume",
-            unit: "B",
-            doc: "Bytes of all packets that reported congestion (RFC 6789 section 2.2), dropped or not.",
-        },
-        Observable { name: "charged", unit: "B or packets", doc: "Tokens charged." },
-        Observable { name: "reports", unit: "packets", doc: "Packets that reported congestion." },
-        Observable { name: "credits", unit: "packets", doc: "Packets of credit." },
-        Observable { name: "arrived", unit: "packets", doc: "Policed packets." },
-        Observable { name: "policed", unit: "packets", doc: "Picked packets." },
-        Observable { name: "first_drop", unit: "s", doc: "Time of the first pick; null without any." },
-        Observable {
-            name: "negative",
-            unit: "packets",
-            doc: "Packets that arrived negative, CE(-1). This and the following are for re-ECN's rules only.",
-        },
-        Observable { name: "buckets", unit: "buckets", doc: "Buckets opened." },
-        Observable { name: "policed_buckets", unit: "buckets", doc: "Buckets with a picked packet." },
-        Observable { name: "rtt", unit: "s", doc: "Mean of T over buckets; null without any." },
-    ],
+    observables: View::OBSERVABLES,
     counters: &[
         Counter { name: "congestion_policed", doc: "The user caused more congestion than its tokens cover." },
         Counter { name: "blocked", doc: "The owner of the bucket is blocked." },
@@ -792,7 +766,7 @@ mod tests {
         let mut demoted = packet(Codepoint::NotMarked);
         let mut policer = CongestionPolicer::new(Params { action: Action::Class(3), ..broke });
         assert_eq!(policer.forward(&mut demoted, &mut Stepper::new(1).cx(Time::ZERO)), Pass::On);
-        assert_eq!((demoted.class, policer.policed), (3, 1));
+        assert_eq!((demoted.class, policer.counts.policed), (3, 1));
         let marked = |codepoint| {
             let mut policer = CongestionPolicer::new(Params { action: Action::Mark, ..broke });
             let mut packet = packet(codepoint);
@@ -814,7 +788,7 @@ mod tests {
             let mut packet = Packet { ip: ip::DATAGRAM | bits, ..Packet::new(0, 1500, 1472) };
             packet.set_re(re);
             assert_eq!(policer.forward(&mut packet, &mut Stepper::new(1).cx(Time::ZERO)), Pass::On);
-            (5.0 - policer.bucket.level, policer.arrived, policer.volume)
+            (5.0 - policer.bucket.level, policer.counts.arrived, policer.counts.volume)
         };
         assert_eq!(cost(ip::LOSS | ip::MARK | ip::CREDIT, true, true), (3.0, 1, 3000));
         assert_eq!(cost(ip::LOSS | ip::MARK | ip::CREDIT, true, false), (2.0, 1, 3000));
@@ -830,7 +804,7 @@ mod tests {
         let mut ack = packet(Codepoint::ReEcho);
         (ack.ip, ack.payload) = (ack.ip & !ip::DATAGRAM, 0);
         assert_eq!(policer.forward(&mut ack, &mut Stepper::new(1).cx(Time::ZERO)), Pass::On);
-        assert_eq!((policer.arrived, policer.reports), (0, 0));
+        assert_eq!((policer.counts.arrived, policer.counts.reports), (0, 0));
     }
 
     /// Where the share is a half, half are dropped.
@@ -843,7 +817,7 @@ mod tests {
             level(&mut policer);
             let _ = policer.forward(&mut packet(Codepoint::NotMarked), &mut by_hand.cx(Time::ZERO));
         }
-        assert!(policer.policed.abs_diff(5_000) < 250, "{}", policer.policed); // five standard errors of 50
+        assert!(policer.counts.policed.abs_diff(5_000) < 250, "{}", policer.counts.policed); // five standard errors of 50
     }
 
     #[test]
@@ -861,12 +835,12 @@ mod tests {
             .collect(),
         );
         let names = |problems: Vec<Problem>| problems.iter().map(|(name, _)| *name).collect::<Vec<_>>();
-        assert_eq!(names(CongestionPolicer::problems(&values)), ["depth", "floor", "class"]);
+        assert_eq!(names(problems(&values)), ["depth", "floor", "class"]);
         values.0.insert("class", Value::Word("scavenger".into()));
-        assert_eq!(CongestionPolicer::classes_given(&values), [("class", "scavenger".to_owned())]);
-        assert_eq!(CongestionPolicer::classes_after(&values, "be"), ["be", "scavenger"]);
+        assert_eq!(class_given(&values, classifies(&values)), [("class", "scavenger".to_owned())]);
+        assert_eq!(class_after(&values, classifies(&values), "be"), ["be", "scavenger"]);
         values.0.insert("action", Value::Word("drop".into()));
-        assert_eq!(names(CongestionPolicer::problems(&values)), ["depth", "floor", "class"]);
-        assert_eq!(CongestionPolicer::classes_after(&values, "be"), ["be"]);
+        assert_eq!(names(problems(&values)), ["depth", "floor", "class"]);
+        assert_eq!(class_after(&values, classifies(&values), "be"), ["be"]);
     }
 }

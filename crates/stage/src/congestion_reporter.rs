@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use evenflow_base::schema::{Mechanism, Observable, Problem, Room, Traits, Values};
+use evenflow_base::schema::{Mechanism, Problem, Room, Traits, Values};
 use evenflow_base::{Duration, Ecn, Heap, Packet, Time};
 
 use crate::Message;
@@ -211,22 +211,6 @@ impl Station for CongestionReporter {
         let of = |bearer: &Bearer| bearer.numbers.heap_bytes() + bearer.report.list.heap_bytes();
         self.bearers.values().map(of).sum::<u64>() + self.bearers.heap_bytes()
     }
-
-    fn observe(&self, name: &str, _now: Time) -> Option<f64> {
-        match name {
-            "reports" => Some(self.reports as f64),
-            "reports_lost" => Some(self.reports_lost as f64),
-            "received" => Some(self.sum(|b| b.report.received.0)),
-            "received_bytes" => Some(self.sum(|b| b.report.received.1)),
-            "marked" => Some(self.sum(|b| b.report.marked.0)),
-            "marked_bytes" => Some(self.sum(|b| b.report.marked.1)),
-            "marked_outside" => Some(self.sum(|b| b.report.marked_outside)),
-            "lost" => Some(self.sum(|b| b.report.lost)),
-            "late" => Some(self.sum(|b| b.numbers.late())),
-            "unreported" => Some(self.sum(|b| b.since)),
-            _ => None,
-        }
-    }
 }
 
 impl Kind for CongestionReporter {
@@ -238,6 +222,21 @@ impl Kind for CongestionReporter {
 }
 
 const PAPER: &str = "Zhang et al. 2011 section III.B, step 3";
+
+observables! {
+    CongestionReporter: reporter, _now;
+    reports: "packets", "Reports made." => reporter.reports;
+    reports_lost: "packets", "Reports lost by the parameter loss." => reporter.reports_lost;
+    received: "packets", "Packets received." => reporter.sum(|b| b.report.received.0);
+    received_bytes: "B", "Bytes received, headers included." => reporter.sum(|b| b.report.received.1);
+    marked: "packets", "Packets with an outer or inner mark." => reporter.sum(|b| b.report.marked.0);
+    marked_bytes: "B", "Their bytes." => reporter.sum(|b| b.report.marked.1);
+    marked_outside: "packets", "Packets with an outer mark." => reporter.sum(|b| b.report.marked_outside);
+    lost: "packets", "Missing numbers; 0 for packets without numbers." => reporter.sum(|b| b.report.lost);
+    late: "packets", "Packets that arrived after they had been counted as lost, or twice."
+        => reporter.sum(|b| b.numbers.late());
+    unreported: "packets", "Packets marked or lost since the last report." => reporter.sum(|b| b.since);
+}
 
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
@@ -256,22 +255,7 @@ report = { kind = "congestion-reporter", peer = "gateway", every = "200 ms" }"#,
           mode. Reports take the reverse path and may be lost like any packet.",
     source: PAPER,
     params: Params::PARAMS,
-    observables: &[
-        Observable::new("reports", "packets", "Reports made."),
-        Observable::new("reports_lost", "packets", "Reports lost by the parameter loss."),
-        Observable::new("received", "packets", "Packets received."),
-        Observable::new("received_bytes", "B", "Bytes received, headers included."),
-        Observable::new("marked", "packets", "Packets with an outer or inner mark."),
-        Observable::new("marked_bytes", "B", "Their bytes."),
-        Observable::new("marked_outside", "packets", "Packets with an outer mark."),
-        Observable::new("lost", "packets", "Missing numbers; 0 for packets without numbers."),
-        Observable::new(
-            "late",
-            "packets",
-            "Packets that arrived after they had been counted as lost, or twice.",
-        ),
-        Observable::new("unreported", "packets", "Packets marked or lost since the last report."),
-    ],
+    observables: CongestionReporter::OBSERVABLES,
     counters: &[],
     deviations: &[evenflow_base::schema::Deviation {
         what: "Drops and marks of the eNodeB's own queue are not counted separately.",

@@ -4,7 +4,7 @@
 //! The label is an exponential average whose constant is the gap itself, so it does not depend on packet sizes. One edge
 //! a *user*, not a flow, in Menth and Zeitler's use. A weight divides the label. The core is queue `csfq`.
 
-use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
+use evenflow_base::schema::{Deviation, Mechanism, Problem, Room, Traits, Values};
 use evenflow_base::{Duration, Packet, Time};
 
 use crate::station::{Cx, Kind, Owner, Pass, Station};
@@ -58,10 +58,6 @@ impl Station for CsfqEdge {
         packet.label = self.label();
         Pass::On
     }
-
-    fn observe(&self, name: &str, _now: Time) -> Option<f64> {
-        (name == "label").then(|| self.label())
-    }
 }
 
 impl Kind for CsfqEdge {
@@ -82,6 +78,11 @@ params! {
     }
 }
 
+observables! {
+    CsfqEdge: edge, _now;
+    label: "bit/s", "Label of the last packet." => edge.label();
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "csfq-edge",
@@ -98,7 +99,7 @@ memory = "100 ms""#,
     doc: "Writes the estimated rate of the aggregate, divided by its weight, into each packet as its label.",
     source: "Stoica, Shenker, Zhang 1998, equation 3",
     params: Given::PARAMS,
-    observables: &[Observable { name: "label", unit: "bit/s", doc: "Label of the last packet." }],
+    observables: CsfqEdge::OBSERVABLES,
     counters: &[],
     deviations: &[Deviation {
         what: "Packets at the same instant as an aggregate's first packet get the label 0 and are never \

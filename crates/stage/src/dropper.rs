@@ -12,8 +12,10 @@ use evenflow_base::schema::{Mechanism, Problem, Values, sound};
 use evenflow_base::{Codepoint, Duration, Heap, Packet, Reason, Stream, Time};
 
 use crate::Kept;
-use crate::auditor::{self, ActionWord, AuditWord, Auditor, Given, RuleWord, Strangers};
-use crate::congestion_policer::{Encoding, class_problem, numbered, unit};
+use crate::auditor::{
+    self, ActionWord, AuditWord, Auditor, Counts, Given, RuleWord, STRANGERS, Strangers, View,
+};
+use crate::congestion_policer::{Encoding, class_after, class_given, class_problem, numbered, unit};
 use crate::station::{Cx, HeldPacket, Kind, Owner, Pass, Reads, Station};
 use crate::three_colour::Unit;
 
@@ -134,7 +136,7 @@ fn problems(values: &Values) -> Vec<Problem> {
         let why = format!("\"ipv6\": rule = \"{rule}\" reads the codes of IPv4; nearest: rule = \"balance\"");
         problems.push((Given::encoding.name, why));
     }
-    problems.extend(class_problem(values, values.is(Given::action, ActionWord::Class)));
+    problems.extend(class_problem(values, auditor::classifies(values)));
     problems
 }
 
@@ -167,22 +169,6 @@ impl Account {
         }
         self.negative - self.positive - self.credit
     }
-}
-
-/// The account of flows that have declared nothing.
-const STRANGERS: u64 = u64::MAX;
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    seen_flows: u64,
-    sanctioned_flows: u64,
-    sanctioned: u64,
-    arrived: u64,
-    positive: f64,
-    credit: f64,
-    negative: f64,
-    balance: f64,
-    least: f64,
 }
 
 /// A dropper.
@@ -220,10 +206,7 @@ impl Dropper {
         };
         counts.seen_flows += u64::from(fresh);
         counts.arrived += 1;
-        let amount = match params.unit {
-            Unit::Packets => 1.0,
-            Unit::Bytes => f64::from(packet.size),
-        };
+        let amount = params.unit.of(packet.size);
         if let Rule::Paper { weight, .. } = params.rule
             && codepoint != Codepoint::Credit
         {
@@ -254,15 +237,15 @@ impl Dropper {
             match codepoint {
                 Codepoint::ReEcho => {
                     account.positive += amount;
-                    counts.positive += amount;
+                    counts.declared.ecn += amount;
                 }
                 Codepoint::Credit => {
                     account.credit += amount;
-                    counts.credit += amount;
+                    counts.declared.credit += amount;
                 }
                 Codepoint::Negative => {
                     account.late.push_back((now, amount));
-                    counts.negative += amount;
+                    counts.met.mark += amount;
                 }
                 _ => {}
             }
@@ -272,22 +255,8 @@ impl Dropper {
         picked
     }
 
-    fn observe(&self, name: &str) -> Option<f64> {
-        let counts = &self.counts;
-        match name {
-            "flows" => Some(self.flows.len() as f64),
-            "seen_flows" => Some(counts.seen_flows as f64),
-            "sanctioned_flows" => Some(counts.sanctioned_flows as f64),
-            "sanctioned" => Some(counts.sanctioned as f64),
-            "arrived" => Some(counts.arrived as f64),
-            "marks_met" => Some(counts.negative),
-            "losses_met" | "held" => Some(0.0),
-            "reports" => Some(counts.positive),
-            "credits" => Some(counts.credit),
-            "balance" => Some(counts.balance),
-            "least_balance" => Some(counts.least),
-            _ => None,
-        }
+    fn observe(&self, name: &str, _now: Time) -> Option<f64> {
+        View { flows: self.flows.len(), held: 0, counts: &self.counts }.observe(name)
     }
 }
 
@@ -343,7 +312,7 @@ impl Station for Auditing {
     fn observe(&self, name: &str, now: Time) -> Option<f64> {
         match self {
             Auditing::Auditor(auditor) => auditor.observe(name, now),
-            Auditing::Dropper(dropper) => dropper.observe(name),
+            Auditing::Dropper(dropper) => dropper.observe(name, now),
         }
     }
 }
@@ -355,21 +324,16 @@ impl Kind for Auditing {
         if is_named(values) {
             return Params::new(values, owner.classes).map(|params| Auditing::Dropper(Dropper::new(params)));
         }
-        let own = problems(values);
-        let built = Auditor::build(values, owner);
-        if own.is_empty() {
-            built.map(Auditing::Auditor)
-        } else {
-            Err([built.err().unwrap_or_default(), own].concat())
-        }
+        sound(Self::problems(values))?;
+        auditor::Params::new(values, owner.classes).map(|params| Auditing::Auditor(Auditor::new(params)))
     }
 
     fn classes_after(values: &Values, class: &str) -> Vec<String> {
-        Auditor::classes_after(values, class)
+        class_after(values, auditor::classifies(values), class)
     }
 
     fn classes_given(values: &Values) -> Vec<(&'static str, String)> {
-        Auditor::classes_given(values)
+        class_given(values, auditor::classifies(values))
     }
 
     fn reads(values: &Values) -> Option<Reads> {
@@ -380,7 +344,7 @@ impl Kind for Auditing {
         if is_named(values) {
             problems(values)
         } else {
-            [Auditor::problems(values), problems(values)].concat()
+            [auditor::problems(values), problems(values)].concat()
         }
     }
 }
@@ -443,7 +407,7 @@ mod tests {
             judge(&mut dropper, Negative, f64::from(n) * 0.01);
         }
         // Marked packets of the first second pass: 0.00, 0.01, 0.02, 0.03 are due at 1.03.
-        assert_eq!((dropper.counts.sanctioned, dropper.counts.negative), (1000 - 103, 103.0));
+        assert_eq!((dropper.counts.sanctioned, dropper.counts.met.mark), (1000 - 103, 103.0));
     }
 
     #[test]
@@ -473,7 +437,7 @@ mod tests {
         for code in thousand() {
             assert!(!judge(&mut strict, code, 1.0));
         }
-        assert_eq!(strict.counts.negative - strict.counts.positive, 30.0);
+        assert_eq!(strict.counts.met.mark - strict.counts.declared.ecn, 30.0);
         let dropped = thousand().filter(|code| judge(&mut strict.clone(), *code, 11.0)).count();
         assert_eq!((dropped, strict.clone().counts.sanctioned), (980, 0));
         // The formula over many such thousands: 3 % of what declares nothing.

@@ -161,6 +161,12 @@ impl<T> Kept<T> {
     }
 }
 
+/// The mean of some values; absent without any.
+pub(crate) fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (count, sum) = values.fold((0.0, 0.0), |(count, sum), value| (count + 1.0, sum + value));
+    (count > 0.0).then(|| sum / count)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

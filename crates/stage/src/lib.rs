@@ -3,7 +3,7 @@
 //! A stage does no I/O: instant, randomness and the packet's owner are arguments. It requests other actions
 //! through [`Cx`], and its caller carries them out.
 
-#[macro_use(params, words)]
+#[macro_use(observables, params, words)]
 extern crate evenflow_base;
 
 pub mod activity_meter;
@@ -39,6 +39,7 @@ pub use bandwidth_manager::BandwidthManager;
 pub use congestion_policer::CongestionPolicer;
 pub use csfq_edge::CsfqEdge;
 pub use kept::Kept;
+use kept::mean;
 pub use policer::Policer;
 pub use probe_stage::ProbeStage;
 pub use rate_meter::RateMeter;

@@ -6,8 +6,8 @@
 
 use evenflow_base::bucket::too_deep;
 use evenflow_base::params::Key;
-use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Value, Values, sound};
-use evenflow_base::{Packet, Rate, Reason, Time};
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Problem, Room, Value, Values, sound};
+use evenflow_base::{Packet, Rate, Reason};
 
 use crate::station::{Cx, Kind, Owner, Pass, Station};
 use crate::three_colour::{Beyond, Colour, Meter, Profile, Unit};
@@ -92,14 +92,13 @@ fn listed(values: &Values, key: Key<Option<Vec<String>>>) -> Vec<String> {
 /// Errors in the combination of parameters; some may be missing.
 fn problems(values: &Values) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
-    let counts = |unit: Unit| if unit == Unit::Packets { "packets" } else { "bytes" };
     let own = unit(values.raw(Given::rate));
     let others = [Given::excess_burst, Given::peak_rate, Given::peak_burst];
     for name in std::iter::once(Given::burst.name).chain(others.map(|key| key.name)) {
         if let (Some(own), Some(other)) = (own, unit(values.get(name)))
             && own != other
         {
-            let (own, other) = (counts(own), counts(other));
+            let (own, other) = (own.name(), other.name());
             problems.push((name, format!("counts {other}, but rate counts {own}; use one unit for both")));
         }
     }
@@ -186,20 +185,6 @@ impl Station for Policer {
             Fate::Class(class) => packet.class = class,
         }
         Pass::On
-    }
-
-    fn observe(&self, name: &str, now: Time) -> Option<f64> {
-        match name {
-            "green" => Some(self.packets[0] as f64),
-            "yellow" => Some(self.packets[1] as f64),
-            "red" => Some(self.packets[2] as f64),
-            "green_bytes" => Some(self.bytes[0] as f64),
-            "yellow_bytes" => Some(self.bytes[1] as f64),
-            "red_bytes" => Some(self.bytes[2] as f64),
-            "tokens" => Some(self.meter.tokens(now).0),
-            "second_tokens" => Some(self.meter.tokens(now).1),
-            _ => None,
-        }
     }
 }
 
@@ -288,6 +273,19 @@ params! {
     }
 }
 
+observables! {
+    Policer: policer, now;
+    green: "packets", "Green packets." => policer.packets[0];
+    yellow: "packets", "Yellow packets." => policer.packets[1];
+    red: "packets", "Red packets." => policer.packets[2];
+    green_bytes: "B", "Their bytes." => policer.bytes[0];
+    yellow_bytes: "B", "Bytes of yellow packets." => policer.bytes[1];
+    red_bytes: "B", "Bytes of red packets." => policer.bytes[2];
+    tokens: "B or packets", "Tokens in the committed bucket." => policer.meter.tokens(now).0;
+    second_tokens: "B or packets", "Tokens in the bucket of the excess burst or the peak rate."
+        => policer.meter.tokens(now).1;
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "policer",
@@ -306,20 +304,7 @@ burst = "60 kB""#,
           dropped, or gets another traffic class. No packet is delayed.",
     source: "RFC 2697 (single rate), RFC 2698 (two rates)",
     params: Given::PARAMS,
-    observables: &[
-        Observable { name: "green", unit: "packets", doc: "Green packets." },
-        Observable { name: "yellow", unit: "packets", doc: "Yellow packets." },
-        Observable { name: "red", unit: "packets", doc: "Red packets." },
-        Observable { name: "green_bytes", unit: "B", doc: "Their bytes." },
-        Observable { name: "yellow_bytes", unit: "B", doc: "Bytes of yellow packets." },
-        Observable { name: "red_bytes", unit: "B", doc: "Bytes of red packets." },
-        Observable { name: "tokens", unit: "B or packets", doc: "Tokens in the committed bucket." },
-        Observable {
-            name: "second_tokens",
-            unit: "B or packets",
-            doc: "Tokens in the bucket of the excess burst or the peak rate.",
-        },
-    ],
+    observables: Policer::OBSERVABLES,
     counters: &[
         Counter { name: "policed_green", doc: "The packet was green, and the action on green is drop." },
         Counter {
@@ -344,6 +329,7 @@ burst = "60 kB""#,
 mod tests {
     use super::*;
     use crate::Stepper;
+    use evenflow_base::Time;
 
     /// 8 kbit/s, a byte a millisecond; classes 0 to 2, of which packets of class 1 arrive yellow and those of 2 red.
     fn policer(fates: [Fate; 3]) -> Policer {

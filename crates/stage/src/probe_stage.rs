@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use evenflow_base::schema::{Counter, Mechanism, Observable, Problem, Room, Traits, Values, Ways};
+use evenflow_base::schema::{Counter, Mechanism, Problem, Room, Traits, Values, Ways};
 use evenflow_base::{Duration, Ecn, Heap, Packet, Rate, Reason, Time};
 
 use crate::station::{Cx, HeldPacket, Kind, Own, Owner, Pass, Setting, Signal, Station, To};
@@ -157,24 +157,6 @@ impl Station for ProbeStage {
     fn heap_bytes(&self) -> u64 {
         self.held.heap_bytes() + self.flows.heap_bytes()
     }
-
-    fn observe(&self, name: &str, _now: Time) -> Option<f64> {
-        let count = match name {
-            "seen_forward" => self.seen[0],
-            "seen_backward" => self.seen[1],
-            "asked" => self.sent,
-            "received" => self.received,
-            "answered" => self.answered,
-            "opened" => self.opened,
-            "closed" => self.closed,
-            "broken" => self.broken,
-            "held" => self.held.len() as u64,
-            "flows" => self.flows.len() as u64,
-            "rtt" => return Some(self.rtt.seconds()),
-            _ => return None,
-        };
-        Some(count as f64)
-    }
 }
 
 impl Kind for ProbeStage {
@@ -243,6 +225,21 @@ params! {
     }
 }
 
+observables! {
+    ProbeStage: stage, _now;
+    seen_forward: "packets", "Packets forward." => stage.seen[0];
+    seen_backward: "packets", "Packets backward." => stage.seen[1];
+    asked: "packets", "Probes sent." => stage.sent;
+    received: "packets", "Probes received from the peer." => stage.received;
+    answered: "packets", "Answers received." => stage.answered;
+    opened: "packets", "SYNs of openers." => stage.opened;
+    closed: "packets", "FINs seen." => stage.closed;
+    broken: "packets", "RSTs seen." => stage.broken;
+    held: "packets", "Packets held." => stage.held.len();
+    flows: "flows", "Flows remembered." => stage.flows.len();
+    rtt: "s", "Round-trip time of the last answered probe." => stage.rtt;
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "probe-stage",
@@ -265,19 +262,7 @@ hold = "5 ms""#,
           counts.",
     source: "a test",
     params: Given::PARAMS,
-    observables: &[
-        Observable::new("seen_forward", "packets", "Packets forward."),
-        Observable::new("seen_backward", "packets", "Packets backward."),
-        Observable::new("asked", "packets", "Probes sent."),
-        Observable::new("received", "packets", "Probes received from the peer."),
-        Observable::new("answered", "packets", "Answers received."),
-        Observable::new("opened", "packets", "SYNs of openers."),
-        Observable::new("closed", "packets", "FINs seen."),
-        Observable::new("broken", "packets", "RSTs seen."),
-        Observable::new("held", "packets", "Packets held."),
-        Observable { name: "flows", unit: "flows", doc: "Flows remembered." },
-        Observable { name: "rtt", unit: "s", doc: "Round-trip time of the last answered probe." },
-    ],
+    observables: ProbeStage::OBSERVABLES,
     counters: &[Counter { name: "probe", doc: "Every n-th packet." }],
     deviations: &[],
 };

@@ -3,7 +3,7 @@
 //!
 //! One parameter, the memory M: how far back, how smooth and how late the measurement is are all M.
 
-use evenflow_base::schema::{Fallback, Mechanism, Observable, Param, Problem, Range, Room, Values};
+use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Values};
 use evenflow_base::{Duration, Packet, Time};
 
 use crate::station::{Cx, Kind, Owner, Pass, Station};
@@ -104,10 +104,6 @@ impl Station for RateMeter {
         self.add(f64::from(packet.size), cx.now);
         Pass::On
     }
-
-    fn observe(&self, name: &str, now: Time) -> Option<f64> {
-        (name == "rate").then(|| self.rate(now))
-    }
 }
 
 impl Kind for RateMeter {
@@ -131,6 +127,11 @@ params! {
     }
 }
 
+observables! {
+    RateMeter: meter, now;
+    rate: "bit/s", "Measured rate." => meter.rate(now);
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "rate-meter",
@@ -146,7 +147,7 @@ memory = "0.5 s""#,
     doc: "Measures the rate of passing packets and changes nothing.",
     source: "Menth and Hauser 2017; Menth and Zeitler 2018, equations 1 to 4",
     params: Given::PARAMS,
-    observables: &[Observable { name: "rate", unit: "bit/s", doc: "Measured rate." }],
+    observables: RateMeter::OBSERVABLES,
     counters: &[],
     deviations: &[],
 };

@@ -9,14 +9,15 @@
 use evenflow_base::schema::{Mechanism, Problem, Type, Value, Values, sound};
 use evenflow_base::{Codepoint, Duration, Packet, Reason, Stream, Time, flags};
 
-use crate::Kept;
 use crate::congestion_policer::RuleWord::{self, RateBytes, TcpRate, Volume};
 use crate::congestion_policer::{
-    self, ActionWord, Cancelled, Charge, CongestionPolicer, CreditCost, Encoding, Floor, Given, Harshness,
-    Legacy, RttFrom, Scope, Strangers, numbered, unit,
+    self, ActionWord, Cancelled, Charge, CongestionPolicer, Counts, CreditCost, Encoding, Floor, Given,
+    Harshness, Legacy, RttFrom, Scope, Strangers, View, class_after, class_given, class_problem, classifies,
+    mark, numbered, unit,
 };
 use crate::station::{Cx, Kind, Owner, Pass, Reads, RoundTrip, Station};
 use crate::three_colour::Unit;
+use crate::{Kept, mean};
 
 /// TCP's rate: k s / (T sqrt(p)) bytes a second (Zhang et al. 2011 section II; Mathis et al. 1997).
 #[inline]
@@ -352,21 +353,6 @@ struct Account {
 /// The key of flows that did not begin with credit.
 const STRANGERS: u64 = u64::MAX;
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    volume: u64,
-    reports: u64,
-    credits: u64,
-    arrived: u64,
-    policed: u64,
-    negative: u64,
-    owners: u64,
-    policed_owners: u64,
-    charged: f64,
-    least: f64,
-    first: Option<Time>,
-}
-
 /// A policer of re-ECN.
 #[derive(Clone, Debug)]
 pub struct ReEcnPolicer {
@@ -527,14 +513,7 @@ impl ReEcnPolicer {
                 packet.class = class;
                 Pass::On
             }
-            Sanction::Mark => match codepoint.marked(false) {
-                None => Pass::Drop(reason),
-                Some(marked) if marked == codepoint => Pass::On,
-                Some(marked) => {
-                    packet.set_ecn(marked.ecn());
-                    Pass::Mark(reason)
-                }
-            },
+            Sanction::Mark => mark(packet, codepoint, reason),
             _ => Pass::Drop(reason),
         }
     }
@@ -687,10 +666,7 @@ impl Account {
         if !costs {
             return (Fate::Pass, 0.0);
         }
-        let cost = match unit {
-            Unit::Packets => 1.0,
-            Unit::Bytes => f64::from(size),
-        };
+        let cost = unit.of(size);
         if credit.is_some() && codepoint == Codepoint::Credit {
             if self.credit < cost {
                 return (Fate::NoCredit, 0.0);
@@ -722,31 +698,10 @@ impl ReEcnPolicer {
     }
 
     fn observe(&self, name: &str, now: Time) -> Option<f64> {
-        let counts = &self.counts;
-        match name {
-            "tokens" => {
-                let n = self.accounts.len();
-                let all: f64 = self.accounts.iter().map(|(_, account)| self.level(account, now)).sum();
-                (n > 0).then(|| all / n as f64)
-            }
-            "least_tokens" => Some(counts.least),
-            "congestion_volume" => Some(counts.volume as f64),
-            "charged" => Some(counts.charged),
-            "reports" => Some(counts.reports as f64),
-            "credits" => Some(counts.credits as f64),
-            "arrived" => Some(counts.arrived as f64),
-            "policed" => Some(counts.policed as f64),
-            "first_drop" => counts.first.map(Time::seconds),
-            "negative" => Some(counts.negative as f64),
-            "buckets" => Some(counts.owners as f64),
-            "policed_buckets" => Some(counts.policed_owners as f64),
-            "rtt" => {
-                let known: Vec<f64> =
-                    self.accounts.iter().map(|(_, account)| account.rtt(&self.params)).collect();
-                (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
-            }
-            _ => None,
-        }
+        let accounts = || self.accounts.iter().map(|(_, account)| account);
+        let tokens = mean(accounts().map(|account| self.level(account, now)));
+        let rtt = mean(accounts().map(|account| account.rtt(&self.params)));
+        View { tokens, rtt, counts: &self.counts }.observe(name)
     }
 }
 
@@ -800,29 +755,21 @@ impl Kind for Policing {
         if !missing.is_empty() {
             return Err([missing, Policing::problems(values)].concat());
         }
+        sound(Policing::problems(values))?;
         if is_named(values) {
-            // action = "class" cannot be built without its class.
-            if congestion_policer::class_problem(values, congestion_policer::classifies(values)).is_some() {
-                return Err(Policing::problems(values));
-            }
-            return Params::new(values, owner.classes)
-                .map(|params| Policing::ReEcn(Box::new(ReEcnPolicer::new(params))));
+            let params = Params::new(values, owner.classes)?;
+            return Ok(Policing::ReEcn(Box::new(ReEcnPolicer::new(params))));
         }
-        let other = problems(values);
-        let built = CongestionPolicer::build(values, owner);
-        if other.is_empty() {
-            built.map(Policing::Bucket)
-        } else {
-            Err([built.err().unwrap_or_default(), other].concat())
-        }
+        let params = congestion_policer::Params::new(values, owner.classes)?;
+        Ok(Policing::Bucket(CongestionPolicer::new(params)))
     }
 
     fn classes_after(values: &Values, class: &str) -> Vec<String> {
-        CongestionPolicer::classes_after(values, class)
+        class_after(values, classifies(values), class)
     }
 
     fn classes_given(values: &Values) -> Vec<(&'static str, String)> {
-        CongestionPolicer::classes_given(values)
+        class_given(values, classifies(values))
     }
 
     fn reads(values: &Values) -> Option<Reads> {
@@ -839,10 +786,10 @@ impl Kind for Policing {
 
     fn problems(values: &Values) -> Vec<Problem> {
         if is_named(values) {
-            let class = congestion_policer::class_problem(values, congestion_policer::classifies(values));
+            let class = class_problem(values, classifies(values));
             problems(values).into_iter().chain(class).collect()
         } else {
-            [CongestionPolicer::problems(values), problems(values)].concat()
+            [congestion_policer::problems(values), problems(values)].concat()
         }
     }
 }

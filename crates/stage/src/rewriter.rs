@@ -6,7 +6,7 @@
 
 use evenflow_base::params::CODEPOINTS;
 use evenflow_base::schema::{
-    Counter, Deviation, Mechanism, Nested, Observable, Problem, Room, Traits, Values, Ways, sound,
+    Counter, Deviation, Mechanism, Nested, Problem, Room, Traits, Values, Ways, sound,
 };
 use evenflow_base::{Duration, Ecn, Packet, Reason, Time};
 
@@ -172,15 +172,6 @@ impl Station for Rewriter {
     fn heap_bytes(&self) -> u64 {
         self.scales.heap_bytes()
     }
-
-    fn observe(&self, name: &str, _now: Time) -> Option<f64> {
-        match name {
-            "rewritten" => Some(self.rewritten as f64),
-            "marks_erased" => Some(self.erased as f64),
-            "connections" => Some(self.scales.len() as f64),
-            _ => None,
-        }
-    }
 }
 
 impl Kind for Rewriter {
@@ -270,6 +261,13 @@ params! {
     }
 }
 
+observables! {
+    Rewriter: rewriter, _now;
+    rewritten: "packets", "Packets changed." => rewriter.rewritten;
+    marks_erased: "packets", "Packets whose congestion mark it removed." => rewriter.erased;
+    connections: "connections", "Connections with known window scales." => rewriter.scales.len();
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "rewriter",
@@ -286,15 +284,7 @@ direction = "forward""#,
           acts in one direction or both, always or for a limited time.",
     source: "RFC 3168 section 18; RFC 7323 section 2.2",
     params: Given::PARAMS,
-    observables: &[
-        Observable { name: "rewritten", unit: "packets", doc: "Packets changed." },
-        Observable {
-            name: "marks_erased",
-            unit: "packets",
-            doc: "Packets whose congestion mark it removed.",
-        },
-        Observable { name: "connections", unit: "connections", doc: "Connections with known window scales." },
-    ],
+    observables: Rewriter::OBSERVABLES,
     counters: &[Counter { name: "rewritten", doc: "The codepoint became a congestion mark." }],
     deviations: &[Deviation {
         what: "Windows stay unchanged for connections whose SYNs were not seen or are forgotten. So do the \

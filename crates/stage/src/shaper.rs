@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use evenflow_base::bucket::{self, Pacer, Params};
 use evenflow_base::limit::Limit;
-use evenflow_base::schema::{Counter, Mechanism, Observable, Problem, Room, Value, Values};
+use evenflow_base::schema::{Counter, Mechanism, Problem, Room, Value, Values};
 use evenflow_base::{Heap, Packet, Reason, Time};
 
 use crate::station::{Cx, HeldPacket, Kind, Owner, Pass, Station};
@@ -88,15 +88,6 @@ impl Station for Shaper {
     fn heap_bytes(&self) -> u64 {
         size_of::<Pacer>() as u64 + self.waiting.heap_bytes()
     }
-
-    fn observe(&self, name: &str, now: Time) -> Option<f64> {
-        match name {
-            "packets" => Some(self.waiting.len() as f64),
-            "bytes" => Some(self.bytes as f64),
-            "tokens" => Some(self.pacer.tokens(now)),
-            _ => None,
-        }
-    }
 }
 
 impl Kind for Shaper {
@@ -145,6 +136,13 @@ params! {
     }
 }
 
+observables! {
+    Shaper: shaper, now;
+    packets: "packets", "Packets in the backlog." => shaper.waiting.len();
+    bytes: "B", "Bytes in the backlog." => shaper.bytes;
+    tokens: "B", "Tokens in the bucket of rate and burst." => shaper.pacer.tokens(now);
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "shaper",
@@ -163,11 +161,7 @@ latency = "50 ms""#,
           most rate * t + burst bytes leave in any time t.",
     source: "RFC 2215 section 3.6, RFC 2475 section 2.3.3.3; tc-tbf(8)",
     params: Given::PARAMS,
-    observables: &[
-        Observable { name: "packets", unit: "packets", doc: "Packets in the backlog." },
-        Observable { name: "bytes", unit: "B", doc: "Bytes in the backlog." },
-        Observable { name: "tokens", unit: "B", doc: "Tokens in the bucket of rate and burst." },
-    ],
+    observables: Shaper::OBSERVABLES,
     counters: &[
         Counter { name: "limit", doc: "The backlog was at its limit." },
         Counter { name: "too_large", doc: "Larger than the bucket; it could never leave." },

@@ -33,6 +33,25 @@ pub enum Unit {
     Packets,
 }
 
+impl Unit {
+    /// The amount of a packet of this size.
+    #[inline]
+    pub fn of(self, size: u16) -> f64 {
+        match self {
+            Unit::Bytes => f64::from(size),
+            Unit::Packets => 1.0,
+        }
+    }
+
+    /// Its name in messages.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Unit::Bytes => "bytes",
+            Unit::Packets => "packets",
+        }
+    }
+}
+
 /// A rate and the burst beside it, in the meter's unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Profile {

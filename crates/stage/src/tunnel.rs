@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use evenflow_base::options::Outer;
 use evenflow_base::schema::{
-    Counter, Deviation, Mechanism, Mouth, Observable, Problem, Room, Traits, Value, Values, sound,
+    Counter, Deviation, Mechanism, Mouth, Problem, Room, Traits, Value, Values, sound,
 };
 use evenflow_base::tunnel::{Alarm, FIELDS, Rules, alarm, decapsulate, encapsulate};
 use evenflow_base::{Ecn, Heap, Packet, Reason, ip};
@@ -123,15 +123,6 @@ impl Station for TunnelIngress {
         self.bytes += u64::from(packet.size);
         self.marked_before += u64::from(inner == Ecn::Congestion);
         Pass::On
-    }
-
-    fn observe(&self, name: &str, _now: evenflow_base::Time) -> Option<f64> {
-        match name {
-            "wrapped" => Some(self.wrapped as f64),
-            "wrapped_bytes" => Some(self.bytes as f64),
-            "marked_before" => Some(self.marked_before as f64),
-            _ => None,
-        }
     }
 }
 
@@ -312,6 +303,16 @@ impl TunnelEgress {
     }
 
     /// Marks that were made inside, among packets that came in unmarked (RFC 6040 appendix C).
+    fn congestion(&self) -> f64 {
+        let marked_before: u64 = self.pairs[Ecn::Congestion as usize].iter().sum();
+        let unmarked = self.unwrapped - marked_before;
+        if unmarked == 0 { 0.0 } else { self.marked_inside() as f64 / unmarked as f64 }
+    }
+
+    fn sum(&self, of: fn(&Numbers) -> u64) -> u64 {
+        self.tunnels.values().map(of).sum()
+    }
+
     fn marked_inside(&self) -> u64 {
         [Ecn::NotCapable, Ecn::Capable0, Ecn::Capable1]
             .iter()
@@ -351,33 +352,6 @@ impl Station for TunnelEgress {
     fn heap_bytes(&self) -> u64 {
         let missing = self.tunnels.values().map(Numbers::heap_bytes).sum::<u64>();
         missing + self.tunnels.heap_bytes()
-    }
-
-    fn observe(&self, name: &str, _now: evenflow_base::Time) -> Option<f64> {
-        use Ecn::{Capable0, Capable1, Congestion, NotCapable};
-        let sum = |of: fn(&Numbers) -> u64| self.tunnels.values().map(of).sum();
-        let count: u64 = match name {
-            "unwrapped" => self.unwrapped,
-            "marks" => self.marks,
-            "marks_lost" => self.marks_lost,
-            "marked_inside" => self.marked_inside(),
-            "congestion" => {
-                let marked_before: u64 = self.pairs[Congestion as usize].iter().sum();
-                let unmarked = self.unwrapped - marked_before;
-                return Some(if unmarked == 0 { 0.0 } else { self.marked_inside() as f64 / unmarked as f64 });
-            }
-            "not_ect_in_ect0" => self.pair(NotCapable, Capable0),
-            "not_ect_in_ect1" => self.pair(NotCapable, Capable1),
-            "not_ect_in_ce" => self.pair(NotCapable, Congestion),
-            "ce_in_ect1" => self.pair(Congestion, Capable1),
-            "ect1_in_ect0" => self.pair(Capable1, Capable0),
-            "dangerous" => self.alarmed(Alarm::Dangerous),
-            "possibly_dangerous" => self.alarmed(Alarm::PossiblyDangerous),
-            "lost" => sum(Numbers::lost),
-            "late" => sum(Numbers::late),
-            _ => return None,
-        };
-        Some(count as f64)
     }
 }
 
@@ -419,6 +393,13 @@ params! {
     }
 }
 
+observables! {
+    TunnelIngress: tunnel, _now;
+    wrapped: "packets", "Packets in." => tunnel.wrapped;
+    wrapped_bytes: "B", "Bytes in, with the header." => tunnel.bytes;
+    marked_before: "packets", "Packets that were marked on arrival." => tunnel.marked_before;
+}
+
 /// The table of the ingress.
 pub static INGRESS: Mechanism = Mechanism {
     kind: "tunnel-ingress",
@@ -434,11 +415,7 @@ out = { kind = "tunnel-egress", peer = "into", ecn = "rfc6040" }"#,
           Queues, links and meters inside the tunnel count the longer packet.",
     source: "RFC 6040; 3GPP TS 29.281 section 5.1; Zhang et al. 2011 section 2.2",
     params: Entrance::PARAMS,
-    observables: &[
-        Observable { name: "wrapped", unit: "packets", doc: "Packets in." },
-        Observable { name: "wrapped_bytes", unit: "B", doc: "Bytes in, with the header." },
-        Observable { name: "marked_before", unit: "packets", doc: "Packets that were marked on arrival." },
-    ],
+    observables: TunnelIngress::OBSERVABLES,
     counters: &[Counter { name: "too_big", doc: "The packet with its header exceeded max_size." }],
     deviations: &[Deviation {
         what: "A packet that is too large is dropped, without fragmentation and without a message to the \
@@ -446,10 +423,6 @@ out = { kind = "tunnel-egress", peer = "into", ecn = "rfc6040" }"#,
         why: "RFC 9601 section 5 has separate rules for fragments. Path MTU discovery is not modelled.",
     }],
 };
-
-const fn pair(name: &'static str, doc: &'static str) -> Observable {
-    Observable { name, unit: "packets", doc }
-}
 
 params! {
     /// The parameters of the egress.
@@ -469,6 +442,36 @@ params! {
     }
 }
 
+observables! {
+    TunnelEgress: tunnel, _now;
+    unwrapped: "packets", "Packets out, including those dropped at the egress." => tunnel.unwrapped;
+    marks: "packets", "Packets marked inside the tunnel." => tunnel.marks;
+    marks_lost: "packets", "Packets that left unmarked although the outer header was marked."
+        => tunnel.marks_lost;
+    marked_inside: "packets", "Packets marked on the outer header only." => tunnel.marked_inside();
+    congestion: "1",
+        "Share of packets marked inside the tunnel among those unmarked at the ingress: congestion of the \
+        tunnel (RFC 6040 appendix C)."
+        => tunnel.congestion();
+    not_ect_in_ect0: "packets", "Not-ECT inside, ECT(0) outside: unused, always dangerous."
+        => tunnel.pair(Ecn::NotCapable, Ecn::Capable0);
+    not_ect_in_ect1: "packets", "Not-ECT inside, ECT(1) outside: unused, always dangerous."
+        => tunnel.pair(Ecn::NotCapable, Ecn::Capable1);
+    not_ect_in_ce: "packets", "Not-ECT inside, CE outside: unused, always dangerous."
+        => tunnel.pair(Ecn::NotCapable, Ecn::Congestion);
+    ce_in_ect1: "packets", "CE inside, ECT(1) outside: unused, always dangerous."
+        => tunnel.pair(Ecn::Congestion, Ecn::Capable1);
+    ect1_in_ect0: "packets", "ECT(1) inside, ECT(0) outside: unused, possibly dangerous."
+        => tunnel.pair(Ecn::Capable1, Ecn::Capable0);
+    dangerous: "packets", "All combinations that RFC 6040 calls always potentially dangerous."
+        => tunnel.alarmed(Alarm::Dangerous);
+    possibly_dangerous: "packets", "All combinations that RFC 6040 calls possibly dangerous."
+        => tunnel.alarmed(Alarm::PossiblyDangerous);
+    lost: "packets", "Missing numbers; 0 for packets without numbers." => tunnel.sum(Numbers::lost);
+    late: "packets", "Packets that arrived after they had been counted as lost, or twice."
+        => tunnel.sum(Numbers::late);
+}
+
 /// The table of the egress.
 pub static EGRESS: Mechanism = Mechanism {
     kind: "tunnel-egress",
@@ -484,27 +487,7 @@ out = { kind = "tunnel-egress", peer = "into", ecn = "rfc6040" }"#,
           combinations (RFC 6040), lost marks, and missing numbers.",
     source: "RFC 6040 figure 4; 3GPP TS 29.281 section 5.1; Zhang et al. 2011 section 2.2",
     params: Outlet::PARAMS,
-    observables: &[
-        pair("unwrapped", "Packets out, including those dropped at the egress."),
-        pair("marks", "Packets marked inside the tunnel."),
-        pair("marks_lost", "Packets that left unmarked although the outer header was marked."),
-        pair("marked_inside", "Packets marked on the outer header only."),
-        Observable {
-            name: "congestion",
-            unit: "1",
-            doc: "Share of packets marked inside the tunnel among those unmarked at the ingress: congestion \
-                  of the tunnel (RFC 6040 appendix C).",
-        },
-        pair("not_ect_in_ect0", "Not-ECT inside, ECT(0) outside: unused, always dangerous."),
-        pair("not_ect_in_ect1", "Not-ECT inside, ECT(1) outside: unused, always dangerous."),
-        pair("not_ect_in_ce", "Not-ECT inside, CE outside: unused, always dangerous."),
-        pair("ce_in_ect1", "CE inside, ECT(1) outside: unused, always dangerous."),
-        pair("ect1_in_ect0", "ECT(1) inside, ECT(0) outside: unused, possibly dangerous."),
-        pair("dangerous", "All combinations that RFC 6040 calls always potentially dangerous."),
-        pair("possibly_dangerous", "All combinations that RFC 6040 calls possibly dangerous."),
-        pair("lost", "Missing numbers; 0 for packets without numbers."),
-        pair("late", "Packets that arrived after they had been counted as lost, or twice."),
-    ],
+    observables: TunnelEgress::OBSERVABLES,
     counters: &[Counter {
         name: "unmarkable",
         doc: "The outer header was marked, and the inner packet is not ECN-capable (RFC 6040 figure 4).",

@@ -6,11 +6,10 @@
 //! which starts with a request; until the first one it is that of the handshake. [`crate::sessions`] has the
 //! shares, [`crate::windows`] the window field.
 
-use evenflow_base::schema::{Mechanism, Observable, Place, Problem, Room, Traits, Values, Way, Ways};
+use evenflow_base::schema::{Mechanism, Place, Problem, Room, Traits, Values, Way, Ways};
 use evenflow_base::{Duration, Packet, Time, flags};
 
 use crate::Kept;
-use crate::bandwidth_manager::SESSIONS;
 use crate::sessions::{self, Sessions};
 use crate::station::{Cx, Kind, Owner, Pass, Station};
 use crate::windows::{self, Scales, field};
@@ -235,17 +234,6 @@ impl Station for WindowTuner {
     fn heap_bytes(&self) -> u64 {
         self.sessions.heap_bytes() + self.connections.heap_bytes()
     }
-
-    fn observe(&self, name: &str, _now: Time) -> Option<f64> {
-        match name {
-            "rewritten" => Some(self.rewritten as f64),
-            "unscaled" => Some(self.unscaled as f64),
-            "samples" => Some(self.samples as f64),
-            "rtt" => self.rtt.map(Duration::seconds),
-            "target_window" => self.window.map(|bytes| bytes as f64),
-            _ => self.sessions.observe(name),
-        }
-    }
 }
 
 impl Kind for WindowTuner {
@@ -293,6 +281,19 @@ params! {
     }
 }
 
+observables! {
+    WindowTuner: tuner, _now;
+    sessions: "sessions", "Open sessions." => tuner.sessions.open().len();
+    opened: "sessions", "Sessions opened." => tuner.sessions.opened();
+    assigned: "bit/s", "Total rate of the open sessions." => tuner.sessions.assigned();
+    rewritten: "packets", "Segments with a lowered window." => tuner.rewritten;
+    unscaled: "packets", "Segments left unchanged because the SYNs of their connection were not seen."
+        => tuner.unscaled;
+    samples: "1", "Round trips measured." => tuner.samples;
+    rtt: "s", "The last round trip measured, of any connection." => tuner.rtt;
+    target_window: "B", "The last window computed, before scaling." => tuner.window;
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "window-tuner",
@@ -310,20 +311,7 @@ policy = "equal""#,
           direction.",
     source: SOURCE,
     params: Given::PARAMS,
-    observables: &[
-        SESSIONS[0],
-        SESSIONS[1],
-        SESSIONS[2],
-        Observable { name: "rewritten", unit: "packets", doc: "Segments with a lowered window." },
-        Observable {
-            name: "unscaled",
-            unit: "packets",
-            doc: "Segments left unchanged because the SYNs of their connection were not seen.",
-        },
-        Observable { name: "samples", unit: "1", doc: "Round trips measured." },
-        Observable { name: "rtt", unit: "s", doc: "The last round trip measured, of any connection." },
-        Observable { name: "target_window", unit: "B", doc: "The last window computed, before scaling." },
-    ],
+    observables: WindowTuner::OBSERVABLES,
     counters: &[],
     deviations: &[],
 };

@@ -13,7 +13,7 @@ mod shaper;
 mod tins;
 
 use evenflow_base::random::salted;
-use evenflow_base::schema::{Counter, Deviation, Mechanism, Observable, Problem, Room, Traits, Values};
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Problem, Room, Traits, Values};
 use evenflow_base::{Duration, Packet, Rate, Reason, Stream, Time, Verdict};
 
 use crate::held::{Dropped, FlowTable, HashStats, Kind, PUSHED_OUT, Queued, Schedule, Sent, Served};
@@ -231,7 +231,12 @@ impl Cake {
         tin.credit -= bytes;
     }
 
-    /// The longest queue, counting a newcomer of `size` bytes to `place`: tin and queue; of equals the first.
+    /// A sum over the tins.
+    fn sum(&self, of: fn(&Tin) -> u32) -> u32 {
+        self.tins.iter().map(of).sum()
+    }
+
+    /// The longest queue, by bytes, with an arriving packet of `size` in its own.
     fn longest(&self, place: usize, size: u16) -> (usize, usize) {
         let own = (place / QUEUES, place % QUEUES);
         let mut longest = (self.tins[own.0].flows[own.1].bytes + u64::from(size), own);
@@ -357,16 +362,6 @@ impl Schedule for Cake {
         self.tins[queue / QUEUES].overflows(queue % QUEUES, self.arrived);
     }
 
-    fn observe(&self, _node: Option<usize>, name: &str, _now: Time) -> Option<f64> {
-        let sum = |of: fn(&Tin) -> u32| Some(f64::from(self.tins.iter().map(of).sum::<u32>()));
-        match name {
-            "active_queues" => sum(|tin| tin.sparse + tin.bulk),
-            "bulk_queues" => sum(|tin| tin.bulk),
-            "decaying_queues" => sum(|tin| tin.lists[DECAYING].len() as u32),
-            _ => self.stats.named(name).map(|count| count as f64),
-        }
-    }
-
     fn heap_bytes(&self) -> u64 {
         let tins: u64 = self.tins.iter().map(Tin::heap_bytes).sum();
         tins + (self.tins.capacity() * size_of::<Tin>()) as u64
@@ -415,6 +410,24 @@ impl Kind for Cake {
     }
 }
 
+observables! {
+    Cake: cake, _now;
+    active_queues: "1", "Sparse and bulk queues: with packets, or empty and not yet removed by the scheduler."
+        => cake.sum(|tin| tin.sparse + tin.bulk);
+    bulk_queues: "1", "Queues that have used up their first quantum: host loads count these."
+        => cake.sum(|tin| tin.bulk);
+    decaying_queues: "1", "Empty queues whose COBALT is not yet at rest."
+        => cake.sum(|tin| tin.lists[DECAYING].len() as u32);
+    new_flows: "1",
+        "Number of times an idle queue got a packet. Counter: a series shows the increase per interval."
+        => cake.stats.new_flows;
+    collisions: "packets",
+        "Packets that took over the queue of another flow, since all eight of their set were taken (tc: way_cols). \
+         Counter."
+        => cake.stats.collisions;
+    pushed_out: "packets", PUSHED_OUT => cake.stats.pushed_out;
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "cake",
@@ -441,34 +454,7 @@ framing = "atm""#,
           drops from the head of the longest queue. CAKE is rule and scheduler in one. The DSCP is that of the group or its traffic.",
     source: "Linux, sch_cake; tc-cake(8); Høiland-Jørgensen et al., LANMAN 2018",
     params: Params::PARAMS,
-    observables: &[
-        Observable {
-            name: "active_queues",
-            unit: "1",
-            doc: "Sparse and bulk queues: with packets, or empty and not yet removed by the scheduler.",
-        },
-        Observable {
-            name: "bulk_queues",
-            unit: "1",
-            doc: "Queues that have used up their first quantum: host loads count these.",
-        },
-        Observable {
-            name: "decaying_queues",
-            unit: "1",
-            doc: "Empty queues whose COBALT is not yet at rest.",
-        },
-        Observable {
-            name: "new_flows",
-            unit: "1",
-            doc: "Number of times an idle queue got a packet. Counter: a series shows the increase per interval.",
-        },
-        Observable {
-            name: "collisions",
-            unit: "packets",
-            doc: "Packets that took over the queue of another flow, since all eight of their set were taken (tc: way_cols). Counter.",
-        },
-        PUSHED_OUT,
-    ],
+    observables: Cake::OBSERVABLES,
     counters: &[
         Counter {
             name: Reason::Codel.name(),

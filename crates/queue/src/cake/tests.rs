@@ -200,7 +200,7 @@ fn a_full_buffer_drops_the_head_of_the_longest_queue() {
     bench.packet(2, 0, 1400, Time(1_000_000_000));
     assert_eq!(bench.dropped[1].0.packet.seq, 3);
     bench.dropped.clear();
-    assert_eq!(bench.cake.observe(None, "pushed_out", Time(0)), Some(2.0));
+    assert_eq!(bench.cake.observe("pushed_out", Time(0)), Some(2.0));
     // BLUE of both queues is active now, for their first packet waited longer than the target.
     let drops = |flow: u32, bench: &mut Bench| {
         let packet = Packet::new(flow, 100, 100);
@@ -228,7 +228,7 @@ fn a_queue_is_sparse_then_bulk_then_decaying_then_idle() {
     let mut bench = Bench::new(|_| ());
     let seen = |bench: &Bench| {
         ["active_queues", "bulk_queues", "decaying_queues", "new_flows"]
-            .map(|name| bench.cake.observe(None, name, Time(0)).unwrap() as u32)
+            .map(|name| bench.cake.observe(name, Time(0)).unwrap() as u32)
     };
     (0..3).for_each(|_| bench.packet(101, 0, 1000, Time(0)));
     assert_eq!(seen(&bench), [1, 0, 0, 1]);

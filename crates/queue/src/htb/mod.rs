@@ -735,8 +735,7 @@ impl<Q: Nested<Params = LeafParams>> Schedule for Htb<Q> {
     }
 
     /// Only leaves have a backlog.
-    fn observe(&self, node: Option<usize>, name: &str, now: Time) -> Option<f64> {
-        let n = node?;
+    fn observe_node(&self, n: usize, name: &str, now: Time) -> Option<f64> {
         let node = &self.classes[n];
         let bucket = |credit: i128, depth: i128, rate: Rate| {
             let passed = (self.arithmetic.clock(now) - node.charged).min(self.memory);

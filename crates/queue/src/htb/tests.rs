@@ -305,7 +305,7 @@ fn who_lent_and_who_borrowed() {
     assert_eq!([0, 1, 2, 3].map(|n| counted(&q, n)), [[11, 5, 0], [7, 4, 2], [7, 1, 6], [4, 1, 3]]);
     // What all buckets hold: 10000 - 11 * 1000. 4000 less its leaf's own packet and four that it lent, as borrowing costs the
     // lender's; 9000 - 7 * 1000 of its ceiling. A byte less a packet.
-    let state = |n: usize, name: &str, us: u64| q.observe(Some(n), name, Time(us * 1000)).unwrap();
+    let state = |n: usize, name: &str, us: u64| q.observe_node(n, name, Time(us * 1000)).unwrap();
     let near =
         |value: f64, expected: f64| assert!((value - expected).abs() < 1e-6, "{value}, not {expected}");
     near(state(0, "tokens", 0), -1000.0);
@@ -319,7 +319,7 @@ fn who_lent_and_who_borrowed() {
     near(state(2, "tokens", 2000), -997.0);
     near(state(0, "tokens", 1_000_000), 10_000.0);
     assert_eq!((state(2, "packets", 0), state(3, "bytes", 0)), (1.0, 4000.0));
-    assert_eq!((q.observe(Some(1), "packets", Time(0)), q.observe(Some(1), "loans", Time(0))), (None, None));
+    assert_eq!((q.observe_node(1, "packets", Time(0)), q.observe_node(1, "loans", Time(0))), (None, None));
     assert_eq!((state(1, "lent_bytes", 0), state(2, "borrowed_packets", 0)), (4000.0, 6.0));
 }
 
@@ -336,7 +336,7 @@ fn drops_are_the_leafs() {
     assert!(!q.push_out(places[1], 1000, &mut Vec::new()), "the newcomer's own slot is the longest");
     let drops = |n: usize, reason: Reason| counts(&q, n).drops[reason as usize];
     assert_eq!((drops(1, Reason::Limit), drops(1, Reason::Early), drops(2, Reason::PushedOut)), (1, 1, 0));
-    assert_eq!([0, 1, 2].map(|n| q.observe(Some(n), "drops", Time(0))), [Some(0.0), Some(2.0), Some(0.0)]);
+    assert_eq!([0, 1, 2].map(|n| q.observe_node(n, "drops", Time(0))), [Some(0.0), Some(2.0), Some(0.0)]);
 }
 
 // --- frames ---------------------------------------------------------------------------------------------------------
@@ -571,7 +571,7 @@ fn each_mistake_is_told() {
 // --- classes that change
 
 fn left_over(q: &Htb, n: usize, now: Time) -> f64 {
-    q.observe(Some(n), "tokens", now).expect("a bucket")
+    q.observe_node(n, "tokens", now).expect("a bucket")
 }
 
 #[test]
@@ -632,7 +632,7 @@ fn a_share_is_what_tc_gives_a_class_that_names_no_more() {
     let now = &q.params[1];
     assert_eq!((now.rate, now.ceil, now.burst, now.cburst), (Rate(4.0 * MBIT), Rate(BYTE_A_US), 1600, 9000));
     assert_eq!(now.quantum, 50_000); // 500,000 bytes a second over 10
-    assert_eq!(q.observe(Some(1), "packets", Time(0)), Some(3.0));
+    assert_eq!(q.observe_node(1, "packets", Time(0)), Some(3.0));
 }
 
 #[test]
@@ -650,7 +650,7 @@ fn a_class_without_packets_has_no_leaf_and_shows_what_one_with_them_would() {
         ("sent_packets", Some(1.0), 1.0, 0.0),
         ("drops", Some(0.0), 0.0, 0.0),
     ] {
-        let shown = [0, 701, 702].map(|n| q.observe(Some(n), name, Time(0)));
+        let shown = [0, 701, 702].map(|n| q.observe_node(n, name, Time(0)));
         assert_eq!(shown, [of_root, Some(used), Some(unused)], "{name}");
     }
     assert!((left_over(&q, 701, Time(0)) - 600.0).abs() < 1e-6);
@@ -682,7 +682,7 @@ fn a_replaced_class_drops_what_waits_and_is_full() {
         [(2, Reason::Reconfigured), (3, Reason::Reconfigured)]
     );
     assert!((left_over(&q, 0, Time(1)) - 1600.0).abs() < 1e-6);
-    assert_eq!(q.observe(Some(0), "drops", Time(1)), Some(2.0));
+    assert_eq!(q.observe_node(0, "drops", Time(1)), Some(2.0));
     put(&mut q, 0, 1000, 1);
     assert!(next(&mut q, Time(1)).is_some());
     assert!(next(&mut q, Time(1)).is_none());

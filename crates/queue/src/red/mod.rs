@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use evenflow_base::params::Key;
 use evenflow_base::schema::{
-    Counter, Deviation, Fallback, Mechanism, Observable, Problem, Range, Room, Traits, Value, Values, sound,
+    Counter, Deviation, Fallback, Mechanism, Problem, Range, Room, Traits, Value, Values, sound,
 };
 use evenflow_base::{Packet, Rate, Stream, Time};
 
@@ -662,6 +662,12 @@ impl Red {
         Decision::Forced
     }
 
+    /// The number that the last packet was compared with, if it was drawn before the decision.
+    fn compared(&self) -> Option<f64> {
+        let compares = self.probability > 0.0 && self.average < self.params.top();
+        Some(self.compared).filter(|drawn| compares && !drawn.is_nan())
+    }
+
     fn restart(&mut self) {
         self.count = 0.0;
         self.count_bytes = 0;
@@ -734,21 +740,6 @@ impl Rule for Red {
             Decision::Early => self.params.action.apply(packet, Reason::Early),
             Decision::Forced if self.params.hard_drop => Verdict::Drop(Reason::Forced),
             Decision::Forced => self.params.action.apply(packet, Reason::Forced),
-        }
-    }
-
-    fn observe(&self, name: &str) -> Option<f64> {
-        match name {
-            "average" => Some(self.average),
-            "probability" => Some(self.probability),
-            "spread_probability" => Some(self.spread),
-            "count" => Some(self.count),
-            // Otherwise the number is drawn at the decision.
-            DRAW => {
-                let compares = self.probability > 0.0 && self.average < self.params.top();
-                Some(self.compared).filter(|drawn| compares && !drawn.is_nan())
-            }
-            _ => None,
         }
     }
 
@@ -852,6 +843,17 @@ params! {
     }
 }
 
+observables! {
+    Red: red;
+    average: "packets or B", "Average queue length at the last packet." => red.average;
+    probability: "1", "Base probability p_b at the last packet." => red.probability;
+    spread_probability: "1",
+        "Probability p_a of the last packet. With draw = \"interval\": 1 if it was picked, else 0."
+        => red.spread;
+    count: "packets", "Packets since the last pick." => red.count;
+    ..DRAW => red.compared();
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "red",
@@ -867,16 +869,7 @@ max_threshold = "60 packets""#,
           variant is a preset of the settings below; each setting may be overridden.",
     source: "Floyd and Jacobson, IEEE/ACM ToN 1993; gentle: Floyd 2000; ECN: RFC 3168 sections 5 and 7",
     params: Given::PARAMS,
-    observables: &[
-        Observable { name: "average", unit: "packets or B", doc: "Average queue length at the last packet." },
-        Observable { name: "probability", unit: "1", doc: "Base probability p_b at the last packet." },
-        Observable {
-            name: "spread_probability",
-            unit: "1",
-            doc: "Probability p_a of the last packet. With draw = \"interval\": 1 if it was picked, else 0.",
-        },
-        Observable { name: "count", unit: "packets", doc: "Packets since the last pick." },
-    ],
+    observables: Red::OBSERVABLES,
     counters: &[
         Counter { name: "limit", doc: "The queue was full." },
         Counter { name: "early", doc: "The average was between the thresholds; picked at random." },
