@@ -245,6 +245,13 @@ pub struct Counter {
     pub doc: &'static str,
 }
 
+impl Counter {
+    /// Of that name and meaning.
+    pub const fn new(name: &'static str, doc: &'static str) -> Counter {
+        Counter { name, doc }
+    }
+}
+
 /// A place where we depart from the document that defines a mechanism, or complete it.
 #[derive(Clone, Copy, Debug)]
 pub struct Deviation {
@@ -445,6 +452,25 @@ pub struct Mechanism {
     pub counters: &'static [Counter],
     /// Departures from its document.
     pub deviations: &'static [Deviation],
+}
+
+impl Mechanism {
+    /// The base of a table: a mechanism of a room, without anything.
+    pub const fn of(room: Room) -> Mechanism {
+        Mechanism {
+            kind: "",
+            room,
+            traits: Mechanism::PLAIN,
+            title: "",
+            example: "",
+            doc: "",
+            source: "",
+            params: &[],
+            observables: &[],
+            counters: &[],
+            deviations: &[],
+        }
+    }
 }
 
 /// A decoded value, in SI units.

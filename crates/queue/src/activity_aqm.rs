@@ -227,8 +227,8 @@ q_base = "20 packets""#,
     params: Given::PARAMS,
     observables: ActivityAqm::OBSERVABLES,
     counters: &[
-        Counter { name: "limit", doc: "The queue was full." },
-        Counter { name: "activity", doc: "The queue was at least as long as the packet's threshold." },
+        Counter::new("limit", "The queue was full."),
+        Counter::new("activity", "The queue was at least as long as the packet's threshold."),
     ],
     deviations: &[
         Deviation {

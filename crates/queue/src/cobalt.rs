@@ -303,12 +303,9 @@ interval = "100 ms""#,
     params: Given::PARAMS,
     observables: State::OBSERVABLES,
     counters: &[
-        Counter { name: "limit", doc: "The buffer was full." },
-        Counter {
-            name: Reason::Codel.name(),
-            doc: "The queueing delay was above the target, and a signal was due.",
-        },
-        Counter { name: "blue", doc: "Picked at random with BLUE's probability." },
+        Counter::new("limit", "The buffer was full."),
+        Counter::new(Reason::Codel.name(), "The queueing delay was above the target, and a signal was due."),
+        Counter::new("blue", "Picked at random with BLUE's probability."),
     ],
     deviations: &[Deviation {
         what: "The gap is the interval over the exact square root of the count.",

@@ -293,12 +293,9 @@ interval = "100 ms""#,
     params: Params::PARAMS,
     observables: State::OBSERVABLES,
     counters: &[
-        Counter { name: "limit", doc: "The queue was full." },
-        Counter {
-            name: "codel",
-            doc: "The queueing delay was above the target for an interval, and a drop was due.",
-        },
-        Counter { name: "ce_threshold", doc: "Marked: the packet's queueing delay exceeded ce_threshold." },
+        Counter::new("limit", "The queue was full."),
+        Counter::new("codel", "The queueing delay was above the target for an interval, and a drop was due."),
+        Counter::new("ce_threshold", "Marked: the packet's queueing delay exceeded ce_threshold."),
     ],
     deviations: &[MARKING],
 };

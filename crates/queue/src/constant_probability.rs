@@ -94,7 +94,6 @@ params! {
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "constant-probability",
-    room: Room::Queue,
     traits: Traits { draws: "always", ..Mechanism::PLAIN },
     title: "Constant-probability marking",
     example: r#"[links.bottleneck.queue]
@@ -105,12 +104,11 @@ action = "drop""#,
           experiments that need a known marking probability.",
     source: "Siris et al., Computer Communications 2002, figure 1",
     params: Given::PARAMS,
-    observables: &[],
     counters: &[
-        Counter { name: "limit", doc: "The queue was full." },
-        Counter { name: Reason::Constant.name(), doc: "Picked at random." },
+        Counter::new("limit", "The queue was full."),
+        Counter::new(Reason::Constant.name(), "Picked at random."),
     ],
-    deviations: &[],
+    ..Mechanism::of(Room::Queue)
 };
 
 #[cfg(test)]

@@ -298,8 +298,8 @@ limit = "24 packets""#,
     params: Given::PARAMS,
     observables: Csfq::OBSERVABLES,
     counters: &[
-        Counter { name: "limit", doc: "The queue was full." },
-        Counter { name: "csfq", doc: "The label exceeded the fair rate; dropped at random." },
+        Counter::new("limit", "The queue was full."),
+        Counter::new("csfq", "The label exceeded the fair rate; dropped at random."),
     ],
     deviations: &[Deviation {
         what: "q_threshold is half the buffer. The public ns-2 program has a quarter.",

@@ -47,8 +47,6 @@ impl Rule for DropPreference {
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "drop-preference",
-    room: Room::Queue,
-    traits: Mechanism::PLAIN,
     title: "Drop preference of re-ECN",
     example: r#"[links.bottleneck.queue]
 kind = "drop-preference"
@@ -59,15 +57,15 @@ step = "20 packets""#,
           dropped only at the limit.",
     source: "draft-briscoe-conex-re-ecn-tcp-04 section 5.3; Zhang et al. 2011 section III.B, step 5",
     params: DropPreference::PARAMS,
-    observables: &[],
     counters: &[
-        Counter { name: "limit", doc: "The queue was full." },
-        Counter { name: "early", doc: "The queue was too long for the packet's drop preference." },
+        Counter::new("limit", "The queue was full."),
+        Counter::new("early", "The queue was too long for the packet's drop preference."),
     ],
     deviations: &[Deviation {
         what: "A queued packet is never pushed out by one of a higher preference.",
         why: "The draft leaves this open. Separate thresholds reserve space for higher preferences.",
     }],
+    ..Mechanism::of(Room::Queue)
 };
 
 #[cfg(test)]

@@ -36,7 +36,6 @@ impl Rule for DropTail {
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "droptail",
-    room: Room::Queue,
     traits: Traits { default: true, drops_tail: true, ..Mechanism::PLAIN },
     title: "Drop-tail",
     example: r#"[links.bottleneck.queue]
@@ -44,8 +43,6 @@ kind = "droptail"
 limit = "50 packets""#,
     doc: "Accepts packets up to the limit and drops the rest. Without a limit it never drops.",
     source: "RFC 7567 section 2",
-    params: &[],
-    observables: &[],
-    counters: &[Counter { name: "limit", doc: "The queue was full." }],
-    deviations: &[],
+    counters: &[Counter::new("limit", "The queue was full.")],
+    ..Mechanism::of(Room::Queue)
 };

@@ -169,7 +169,6 @@ params! {
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "drr",
-    room: Room::Scheduler,
     traits: Traits { in_turn: true, ..Mechanism::PLAIN },
     title: "Deficit round robin (DRR)",
     example: r#"[links.bottleneck.queue.scheduler]
@@ -180,12 +179,8 @@ quantum = "1500 B""#,
           credit carries over while packets wait.",
     source: "Shreedhar and Varghese, IEEE/ACM ToN 1996",
     params: Given::PARAMS,
-    observables: &[],
-    counters: &[Counter {
-        name: "pushed_out",
-        doc: "Pushed out of the longest queue by an arriving packet.",
-    }],
-    deviations: &[],
+    counters: &[Counter::new("pushed_out", "Pushed out of the longest queue by an arriving packet.")],
+    ..Mechanism::of(Room::Scheduler)
 };
 
 #[cfg(test)]

@@ -474,11 +474,11 @@ form = "linux""#,
     params: Given::PARAMS,
     observables: DualPi2::OBSERVABLES,
     counters: &[
-        Counter { name: "limit", doc: "The buffer was full." },
-        Counter { name: "pi2", doc: "C queue: picked with p'^2." },
-        Counter { name: "coupled", doc: "L queue: marked with k p'." },
-        Counter { name: "native", doc: "L queue: marked for its own delay." },
-        Counter { name: "overload", doc: "L queue: dropped with p'^2 because k p' reached 1." },
+        Counter::new("limit", "The buffer was full."),
+        Counter::new("pi2", "C queue: picked with p'^2."),
+        Counter::new("coupled", "L queue: marked with k p'."),
+        Counter::new("native", "L queue: marked for its own delay."),
+        Counter::new("overload", "L queue: dropped with p'^2 because k p' reached 1."),
     ],
     deviations: &[
         Deviation {

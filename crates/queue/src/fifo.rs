@@ -47,15 +47,11 @@ impl Kind for Fifo {
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "fifo",
-    room: Room::Scheduler,
     traits: Traits { default: true, ..Mechanism::PLAIN },
     title: "First in, first out (FIFO)",
     example: r#"[links.bottleneck.queue.scheduler]
 kind = "fifo""#,
     doc: "One queue, served in order of arrival.",
     source: "RFC 7567 section 2",
-    params: &[],
-    observables: &[],
-    counters: &[],
-    deviations: &[],
+    ..Mechanism::of(Room::Scheduler)
 };

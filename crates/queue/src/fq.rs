@@ -338,12 +338,12 @@ flow_limit = "1000 packets""#,
     params: Params::PARAMS,
     observables: Fq::OBSERVABLES,
     counters: &[
-        Counter { name: "limit", doc: "The buffer was full." },
-        Counter {
-            name: Reason::FlowLimit.name(),
-            doc: "The packet's queue held `flow_limit` packets (tc: flows_plimit).",
-        },
-        Counter { name: "ce_threshold", doc: "Marked: the packet's queueing delay exceeded ce_threshold." },
+        Counter::new("limit", "The buffer was full."),
+        Counter::new(
+            Reason::FlowLimit.name(),
+            "The packet's queue held `flow_limit` packets (tc: flows_plimit).",
+        ),
+        Counter::new("ce_threshold", "Marked: the packet's queueing delay exceeded ce_threshold."),
     ],
     deviations: &[
         Deviation {

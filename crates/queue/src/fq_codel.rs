@@ -232,13 +232,10 @@ interval = "100 ms""#,
     params: Params::PARAMS,
     observables: FqCodel::OBSERVABLES,
     counters: &[
-        Counter { name: Reason::Codel.name(), doc: "Dropped by the CoDel of a queue." },
-        Counter { name: "ce_threshold", doc: "Marked: the packet's queueing delay exceeded ce_threshold." },
-        Counter { name: "pushed_out", doc: "Dropped from the head of the longest queue at a full buffer." },
-        Counter {
-            name: "limit",
-            doc: "The buffer was full, and the arriving packet alone was the longest queue.",
-        },
+        Counter::new(Reason::Codel.name(), "Dropped by the CoDel of a queue."),
+        Counter::new("ce_threshold", "Marked: the packet's queueing delay exceeded ce_threshold."),
+        Counter::new("pushed_out", "Dropped from the head of the longest queue at a full buffer."),
+        Counter::new("limit", "The buffer was full, and the arriving packet alone was the longest queue."),
     ],
     deviations: &[
         MARKING,

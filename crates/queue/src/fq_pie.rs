@@ -271,9 +271,9 @@ ecn = true"#,
     params: Params::PARAMS,
     observables: FqPie::OBSERVABLES,
     counters: &[
-        Counter { name: "limit", doc: "The buffer was full." },
-        Counter { name: Reason::Pie.name(), doc: "Picked at random with the probability of its queue." },
-        Counter { name: "ce_threshold", doc: "Marked: the packet's queueing delay exceeded ce_threshold." },
+        Counter::new("limit", "The buffer was full."),
+        Counter::new(Reason::Pie.name(), "Picked at random with the probability of its queue."),
+        Counter::new("ce_threshold", "Marked: the packet's queueing delay exceeded ce_threshold."),
     ],
     deviations: &[
         Deviation {

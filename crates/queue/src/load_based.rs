@@ -218,8 +218,8 @@ action = "mark""#,
     params: Given::PARAMS,
     observables: LoadBased::OBSERVABLES,
     counters: &[
-        Counter { name: "limit", doc: "The queue was full." },
-        Counter { name: "load", doc: "The load was above the target; picked at random." },
+        Counter::new("limit", "The queue was full."),
+        Counter::new("load", "The load was above the target; picked at random."),
     ],
     deviations: &[
         Deviation {

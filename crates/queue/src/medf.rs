@@ -84,8 +84,6 @@ params! {
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "medf",
-    room: Room::Scheduler,
-    traits: Mechanism::PLAIN,
     title: "Modified earliest deadline first (MEDF)",
     example: r#"[links.bottleneck.queue.scheduler]
 kind = "medf"
@@ -95,12 +93,11 @@ offsets = { be = "57.6 ms" }"#,
           offset waits for others but cannot starve.",
     source: "Menth and Zeitler 2018, section III-D2",
     params: Given::PARAMS,
-    observables: &[],
-    counters: &[],
     deviations: &[Deviation {
         what: "In a tie the class with the smaller offset goes first.",
         why: "The paper does not define this.",
     }],
+    ..Mechanism::of(Room::Scheduler)
 };
 
 #[cfg(test)]

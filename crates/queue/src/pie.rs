@@ -321,8 +321,8 @@ target = "15 ms""#,
     params: Params::PARAMS,
     observables: Pie::OBSERVABLES,
     counters: &[
-        Counter { name: "limit", doc: "The queue was full." },
-        Counter { name: "pie", doc: "Picked at random with the current probability." },
+        Counter::new("limit", "The queue was full."),
+        Counter::new("pie", "Picked at random with the current probability."),
     ],
     deviations: &[
         Deviation {

@@ -177,8 +177,8 @@ action = "mark""#,
     params: Given::PARAMS,
     observables: Rem::OBSERVABLES,
     counters: &[
-        Counter { name: "limit", doc: "The queue was full." },
-        Counter { name: "price", doc: "Picked with the probability of the price." },
+        Counter::new("limit", "The queue was full."),
+        Counter::new("price", "Picked with the probability of the price."),
     ],
     deviations: &[Deviation {
         what: "Load and capacity are in bytes over a mean packet size; the backlog is in packets.",

@@ -214,10 +214,10 @@ perturb = "10 s""#,
     source: "McKenney, INFOCOM 1990; Linux 3.2, sch_sfq",
     params: Params::PARAMS,
     observables: Sfq::OBSERVABLES,
-    counters: &[Counter {
-        name: "pushed_out",
-        doc: "Last packet of the longest slot. If each slot has one packet, that of the slot at turn.",
-    }],
+    counters: &[Counter::new(
+        "pushed_out",
+        "Last packet of the longest slot. If each slot has one packet, that of the slot at turn.",
+    )],
     deviations: &[
         Deviation {
             what: "A limit above 127 packets, in bytes or in time is allowed.",

@@ -74,8 +74,6 @@ params! {
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "strict",
-    room: Room::Scheduler,
-    traits: Mechanism::PLAIN,
     title: "Strict priority",
     example: r#"[links.bottleneck.queue.scheduler]
 kind = "strict"
@@ -84,9 +82,7 @@ order = ["be"]"#,
     doc: "Serves the class of highest priority that has a packet. Lower classes can starve.",
     source: "Menth and Zeitler 2018, section III-D2",
     params: Given::PARAMS,
-    observables: &[],
-    counters: &[],
-    deviations: &[],
+    ..Mechanism::of(Room::Scheduler)
 };
 
 #[cfg(test)]

@@ -105,7 +105,6 @@ impl Kind for Tbf {
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "tbf",
-    room: Room::Scheduler,
     traits: Traits {
         shapes: true,
         changes: &[Given::rate.name, Given::burst.name, Given::peak_rate.name],
@@ -122,10 +121,9 @@ latency = "50 ms""#,
           latency.",
     source: "RFC 2215 section 3.6, RFC 2212; Linux 3.2, sch_tbf; tc-tbf(8)",
     params: Given::PARAMS,
-    observables: &[],
     counters: &[
-        Counter { name: "too_large", doc: "Larger than the bucket; it could never leave." },
-        Counter { name: "reconfigured", doc: "Waited in a filter that a step deleted and recreated." },
+        Counter::new("too_large", "Larger than the bucket; it could never leave."),
+        Counter::new("reconfigured", "Waited in a filter that a step deleted and recreated."),
     ],
     deviations: &[
         Deviation {
@@ -138,6 +136,7 @@ latency = "50 ms""#,
                   1520.",
         },
     ],
+    ..Mechanism::of(Room::Scheduler)
 };
 
 #[cfg(test)]

@@ -274,8 +274,8 @@ rate_factor = 0.95"#,
     params: Given::PARAMS,
     observables: VirtualQueue::OBSERVABLES,
     counters: &[
-        Counter { name: "limit", doc: "The real queue was full." },
-        Counter { name: "virtual", doc: "The virtual queue overflowed." },
+        Counter::new("limit", "The real queue was full."),
+        Counter::new("virtual", "The virtual queue overflowed."),
     ],
     deviations: &[
         Deviation {

@@ -212,17 +212,13 @@ section! {
         in_flight: Value(InFlight::TYPE), Default("old-rate");
         /// Service in grants instead of packet by packet, in the forward direction.
         serve: Table(&SERVE, None), Absent("packet by packet");
-    observables: &[Observable {
-        name: "rate",
-        unit: "bit/s",
-        doc: "Present rate. Of delivery opportunities, the mean since the previous value.",
-    }];
+    observables: &[Observable::new("rate", "bit/s", "Present rate. Of delivery opportunities, the mean since the previous value.")];
     counters: &[
-        Counter { name: "arrived_bytes", doc: "Bytes offered to the link." },
-        Counter { name: "delivered_bytes", doc: "Bytes that reached the far end." },
-        Counter { name: "delivered_packets", doc: "Packets that reached the far end." },
-        Counter { name: "drops", doc: "Packets that the queue dropped or the link lost." },
-        Counter { name: "marks", doc: "Packets that the queue marked." },
+        Counter::new("arrived_bytes", "Bytes offered to the link."),
+        Counter::new("delivered_bytes", "Bytes that reached the far end."),
+        Counter::new("delivered_packets", "Packets that reached the far end."),
+        Counter::new("drops", "Packets that the queue dropped or the link lost."),
+        Counter::new("marks", "Packets that the queue marked."),
     ];
 }
 
@@ -291,16 +287,12 @@ section! {
         /// Direction of the link.
         direction: Value(Directions::TYPE), Default("forward");
     observables: &[
-        Observable { name: "draw", unit: "1", doc: "Random number that decided the loss; none with `every`." },
-        Observable {
-            name: "probability",
-            unit: "1",
-            doc: "Probability that it was compared with. In bursts, that of entering the lossy state or of staying in it.",
-        },
-        Observable { name: "flow", unit: "1", doc: "Flow of the lost packet, numbered as in events.open.flow." },
-        Observable { name: "stays", unit: "1", doc: "In bursts: 0 for the first lost packet of a burst, then 1." },
+        Observable::new("draw", "1", "Random number that decided the loss; none with `every`."),
+        Observable::new("probability", "1", "Probability that it was compared with. In bursts, that of entering the lossy state or of staying in it."),
+        Observable::new("flow", "1", "Flow of the lost packet, numbered as in events.open.flow."),
+        Observable::new("stays", "1", "In bursts: 0 for the first lost packet of a burst, then 1."),
     ];
-    counters: &[Counter { name: "loss", doc: "Packets lost on the link." }];
+    counters: &[Counter::new("loss", "Packets lost on the link.")];
 }
 
 section! {
@@ -333,15 +325,11 @@ section! {
         /// packets and create a new one.
         change: Value(Change::TYPE), Default("keep");
     observables: &[
-        Observable { name: "packets", unit: "packets", doc: "Waiting packets." },
-        Observable { name: "bytes", unit: "B", doc: "Waiting bytes." },
-        Observable { name: "wait", unit: "s", doc: "Time to transmit the backlog at line rate." },
-        Observable {
-            name: "draw",
-            unit: "1",
-            doc: "Number that the last decision compared with its probability: a random one, or in DualPI2's RFC form \
-                  a sum of probabilities. No value where it compared none.",
-        },
+        Observable::new("packets", "packets", "Waiting packets."),
+        Observable::new("bytes", "B", "Waiting bytes."),
+        Observable::new("wait", "s", "Time to transmit the backlog at line rate."),
+        Observable::new("draw", "1", "Number that the last decision compared with its probability: a random one, or in DualPI2's RFC form \
+                  a sum of probabilities. No value where it compared none."),
     ];
 }
 
@@ -411,11 +399,11 @@ section! {
 
 /// Observables of every flow: `groups.G.users[i].flows[j].received_bytes`. A TCP flow also has those of its
 /// sender ([`evenflow_transport::observables::OBSERVABLES`]).
-pub(crate) const FLOW: &[Observable] = &[Observable {
-    name: "received_bytes",
-    unit: "B",
-    doc: "Application bytes delivered in order. Counter: a series shows the increase per interval.",
-}];
+pub(crate) const FLOW: &[Observable] = &[Observable::new(
+    "received_bytes",
+    "B",
+    "Application bytes delivered in order. Counter: a series shows the increase per interval.",
+)];
 
 section! {
     /// `traffic` of a group: keys common to all kinds of traffic.

@@ -161,7 +161,6 @@ params! {
 /// The normal meter's table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "activity-meter",
-    room: Room::Stage,
     traits: Traits { labels: true, ..Mechanism::PLAIN },
     title: "Activity meter",
     example: r#"groups.users.path = ["meter", "bottleneck"]
@@ -175,14 +174,13 @@ reference_rate = "10 kbit/s""#,
     source: "Menth and Zeitler 2018, section III-B, equations 1 to 5",
     params: Given::PARAMS,
     observables: ActivityMeter::OBSERVABLES,
-    counters: &[],
     deviations: DEVIATIONS,
+    ..Mechanism::of(Room::Stage)
 };
 
 /// The fair meter's table.
 pub static FAIR_TABLE: Mechanism = Mechanism {
     kind: "fair-activity-meter",
-    room: Room::Stage,
     traits: Traits { labels: true, draws: "always", ..Mechanism::PLAIN },
     title: "Fair activity meter",
     example: r#"groups.users.path = ["meter", "bottleneck"]
@@ -196,8 +194,8 @@ reference_rate = "10 kbit/s""#,
     source: "Menth and Zeitler 2018, section III-E",
     params: Given::PARAMS,
     observables: ActivityMeter::OBSERVABLES,
-    counters: &[],
     deviations: DEVIATIONS,
+    ..Mechanism::of(Room::Stage)
 };
 
 #[cfg(test)]

@@ -862,7 +862,7 @@ allowance = "3 packets""#,
              draft-briscoe-conex-re-ecn-motiv-03, section 4.3",
     params: Given::PARAMS,
     observables: View::OBSERVABLES,
-    counters: &[Counter { name: "audited", doc: "The flow declared less congestion than it met." }],
+    counters: &[Counter::new("audited", "The flow declared less congestion than it met.")],
     deviations: &[
         Deviation {
             what: "Rule ratio compares at each instant. It uses the congestion up to exactly delay ago and all \

@@ -147,7 +147,6 @@ observables! {
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "bandwidth-manager",
-    room: Room::Stage,
     traits: Traits { ways: Ways::Both, controls: true, shares: true, sessions: true, ..Mechanism::PLAIN },
     title: "Bandwidth manager",
     example: r#"groups.users.path = ["manager", "bottleneck"]
@@ -162,8 +161,7 @@ rate = "8 Mbit/s""#,
     source: "Ben Ameur et al. 2016, section 2 (HTBM); tc-htb(8)",
     params: Given::PARAMS,
     observables: BandwidthManager::OBSERVABLES,
-    counters: &[],
-    deviations: &[],
+    ..Mechanism::of(Room::Stage)
 };
 
 #[cfg(test)]

@@ -351,7 +351,6 @@ observables! {
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: congestion_reporter::PEER,
-    room: Room::Stage,
     traits: Traits {
         ways: Ways::Both,
         peers: &[congestion_reporter::KIND],
@@ -373,7 +372,6 @@ report = { kind = "congestion-reporter", peer = "gateway", every = "200 ms" }"#,
     source: "Zhang et al. 2011 section III.B, steps 3 to 5",
     params: Given::PARAMS,
     observables: CongestionController::OBSERVABLES,
-    counters: &[],
     deviations: &[
         Deviation {
             what: "Drops of a policer behind the controller are missing at the reporter, and count as \
@@ -387,4 +385,5 @@ report = { kind = "congestion-reporter", peer = "gateway", every = "200 ms" }"#,
                   need the path of each bearer. Records have the marks of each link.",
         },
     ],
+    ..Mechanism::of(Room::Stage)
 };

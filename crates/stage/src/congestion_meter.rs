@@ -109,7 +109,6 @@ observables! {
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "congestion-meter",
-    room: Room::Stage,
     traits: Traits { accounts: true, ..Mechanism::PLAIN },
     title: "Congestion meter",
     example: r#"groups.users.path = ["bottleneck", "meter"]
@@ -121,10 +120,8 @@ per = "user""#,
           path, of the part before the meter (upstream), and of the part after it (downstream). Place it \
           anywhere on a path. per = \"user\" or \"flow\" keeps separate accounts. It changes nothing.",
     source: "draft-briscoe-tsvwg-re-ecn-tcp-08 section 3 and appendix A; Zhang et al. 2011 section II",
-    params: &[],
     observables: CongestionMeter::OBSERVABLES,
-    counters: &[],
-    deviations: &[],
+    ..Mechanism::of(Room::Stage)
 };
 
 #[cfg(test)]

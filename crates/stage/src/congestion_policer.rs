@@ -589,9 +589,9 @@ depth = "45 packets""#,
     params: Given::PARAMS,
     observables: View::OBSERVABLES,
     counters: &[
-        Counter { name: "congestion_policed", doc: "The user caused more congestion than its tokens cover." },
-        Counter { name: "blocked", doc: "The owner of the bucket is blocked." },
-        Counter { name: "credit_policed", doc: "The second bucket has no token for credit." },
+        Counter::new("congestion_policed", "The user caused more congestion than its tokens cover."),
+        Counter::new("blocked", "The owner of the bucket is blocked."),
+        Counter::new("credit_policed", "The second bucket has no token for credit."),
     ],
     deviations: &[
         Deviation {

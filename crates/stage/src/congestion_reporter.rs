@@ -241,7 +241,6 @@ observables! {
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: KIND,
-    room: Room::Stage,
     traits: Traits { sends: true, peers: &[PEER], ..Mechanism::PLAIN },
     title: "Congestion reporter",
     example: r#"groups.users.path = ["gateway", "bottleneck", "report"]
@@ -256,10 +255,10 @@ report = { kind = "congestion-reporter", peer = "gateway", every = "200 ms" }"#,
     source: PAPER,
     params: Params::PARAMS,
     observables: CongestionReporter::OBSERVABLES,
-    counters: &[],
     deviations: &[evenflow_base::schema::Deviation {
         what: "Drops and marks of the eNodeB's own queue are not counted separately.",
         why: "The paper has counters for both. The eNodeB's queue is on the link before the reporter; the \
               sum is the same.",
     }],
+    ..Mechanism::of(Room::Stage)
 };

@@ -86,7 +86,6 @@ observables! {
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "csfq-edge",
-    room: Room::Stage,
     traits: Traits { labels: true, ..Mechanism::PLAIN },
     title: "Edge of core-stateless fair queueing",
     example: r#"groups.users.path = ["edge", "bottleneck"]
@@ -100,12 +99,12 @@ memory = "100 ms""#,
     source: "Stoica, Shenker, Zhang 1998, equation 3",
     params: Given::PARAMS,
     observables: CsfqEdge::OBSERVABLES,
-    counters: &[],
     deviations: &[Deviation {
         what: "Packets at the same instant as an aggregate's first packet get the label 0 and are never \
                dropped at random. In the authors' program they get half the core's accepted rate.",
         why: "The edge does not know the core. Only one instant of a run is affected.",
     }],
+    ..Mechanism::of(Room::Stage)
 };
 
 #[cfg(test)]

@@ -289,8 +289,6 @@ observables! {
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "policer",
-    room: Room::Stage,
-    traits: Mechanism::PLAIN,
     title: "Policer",
     example: r#"groups.users.path = ["policer", "bottleneck"]
 
@@ -306,12 +304,9 @@ burst = "60 kB""#,
     params: Given::PARAMS,
     observables: Policer::OBSERVABLES,
     counters: &[
-        Counter { name: "policed_green", doc: "The packet was green, and the action on green is drop." },
-        Counter {
-            name: "policed_yellow",
-            doc: "The packet was yellow: beyond the committed rate and burst.",
-        },
-        Counter { name: "policed_red", doc: "The packet was red: beyond the excess burst or the peak rate." },
+        Counter::new("policed_green", "The packet was green, and the action on green is drop."),
+        Counter::new("policed_yellow", "The packet was yellow: beyond the committed rate and burst."),
+        Counter::new("policed_red", "The packet was red: beyond the excess burst or the peak rate."),
     ],
     deviations: &[
         Deviation {
@@ -323,6 +318,7 @@ burst = "60 kB""#,
             why: "RFC 2697 allows it for one of the two bursts; leave excess_burst out instead.",
         },
     ],
+    ..Mechanism::of(Room::Stage)
 };
 
 #[cfg(test)]

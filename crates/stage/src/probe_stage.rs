@@ -243,7 +243,6 @@ observables! {
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "probe-stage",
-    room: Room::Stage,
     traits: Traits {
         ways: Ways::Both,
         sends: true,
@@ -263,6 +262,6 @@ hold = "5 ms""#,
     source: "a test",
     params: Given::PARAMS,
     observables: ProbeStage::OBSERVABLES,
-    counters: &[Counter { name: "probe", doc: "Every n-th packet." }],
-    deviations: &[],
+    counters: &[Counter::new("probe", "Every n-th packet.")],
+    ..Mechanism::of(Room::Stage)
 };

@@ -135,8 +135,6 @@ observables! {
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "rate-meter",
-    room: Room::Stage,
-    traits: Mechanism::PLAIN,
     title: "Rate meter (TDRM-UTEMA)",
     example: r#"groups.users.path = ["meter", "bottleneck"]
 
@@ -148,8 +146,7 @@ memory = "0.5 s""#,
     source: "Menth and Hauser 2017; Menth and Zeitler 2018, equations 1 to 4",
     params: Given::PARAMS,
     observables: RateMeter::OBSERVABLES,
-    counters: &[],
-    deviations: &[],
+    ..Mechanism::of(Room::Stage)
 };
 
 #[cfg(test)]

@@ -285,7 +285,7 @@ direction = "forward""#,
     source: "RFC 3168 section 18; RFC 7323 section 2.2",
     params: Given::PARAMS,
     observables: Rewriter::OBSERVABLES,
-    counters: &[Counter { name: "rewritten", doc: "The codepoint became a congestion mark." }],
+    counters: &[Counter::new("rewritten", "The codepoint became a congestion mark.")],
     deviations: &[Deviation {
         what: "Windows stay unchanged for connections whose SYNs were not seen or are forgotten. So do the \
                windows of SYNs, which are not scaled.",

@@ -146,8 +146,6 @@ observables! {
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "shaper",
-    room: Room::Stage,
-    traits: Mechanism::PLAIN,
     title: "Shaper",
     example: r#"groups.users.path = ["shaper", "bottleneck"]
 
@@ -163,10 +161,10 @@ latency = "50 ms""#,
     params: Given::PARAMS,
     observables: Shaper::OBSERVABLES,
     counters: &[
-        Counter { name: "limit", doc: "The backlog was at its limit." },
-        Counter { name: "too_large", doc: "Larger than the bucket; it could never leave." },
+        Counter::new("limit", "The backlog was at its limit."),
+        Counter::new("too_large", "Larger than the bucket; it could never leave."),
     ],
-    deviations: &[],
+    ..Mechanism::of(Room::Stage)
 };
 
 #[cfg(test)]

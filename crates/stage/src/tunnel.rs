@@ -416,7 +416,7 @@ out = { kind = "tunnel-egress", peer = "into", ecn = "rfc6040" }"#,
     source: "RFC 6040; 3GPP TS 29.281 section 5.1; Zhang et al. 2011 section 2.2",
     params: Entrance::PARAMS,
     observables: TunnelIngress::OBSERVABLES,
-    counters: &[Counter { name: "too_big", doc: "The packet with its header exceeded max_size." }],
+    counters: &[Counter::new("too_big", "The packet with its header exceeded max_size.")],
     deviations: &[Deviation {
         what: "A packet that is too large is dropped, without fragmentation and without a message to the \
                sender.",
@@ -488,10 +488,10 @@ out = { kind = "tunnel-egress", peer = "into", ecn = "rfc6040" }"#,
     source: "RFC 6040 figure 4; 3GPP TS 29.281 section 5.1; Zhang et al. 2011 section 2.2",
     params: Outlet::PARAMS,
     observables: TunnelEgress::OBSERVABLES,
-    counters: &[Counter {
-        name: "unmarkable",
-        doc: "The outer header was marked, and the inner packet is not ECN-capable (RFC 6040 figure 4).",
-    }],
+    counters: &[Counter::new(
+        "unmarkable",
+        "The outer header was marked, and the inner packet is not ECN-capable (RFC 6040 figure 4).",
+    )],
     deviations: &[Deviation {
         what: "A mark passes from one tunnel to the next only through the inner ECN field. If that packet is \
                not ECN-capable, the egress drops it or ignores the mark, by its rule.",

@@ -297,7 +297,6 @@ observables! {
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "window-tuner",
-    room: Room::Stage,
     traits: Traits { ways: Ways::Both, sessions: true, place: Place::OnPath, ..Mechanism::PLAIN },
     title: "Window tuner",
     example: r#"groups.users.path = ["tuner", "bottleneck"]
@@ -312,8 +311,7 @@ policy = "equal""#,
     source: SOURCE,
     params: Given::PARAMS,
     observables: WindowTuner::OBSERVABLES,
-    counters: &[],
-    deviations: &[],
+    ..Mechanism::of(Room::Stage)
 };
 
 #[cfg(test)]

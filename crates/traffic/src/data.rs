@@ -205,7 +205,6 @@ params! {
 /// Endless data over TCP.
 pub static BULK: Mechanism = Mechanism {
     kind: "bulk",
-    room: Room::Traffic,
     traits: Traits { lasts: true, endless: true, ..Mechanism::PLAIN },
     title: "Bulk transfer",
     example: r#"[groups.users.traffic]
@@ -215,9 +214,7 @@ start = { uniform = ["0 s", "1 s"] }"#,
     doc: "TCP connections that always have data to send.",
     source: "Menth and Zeitler 2018, section IV-A3 (\"saturated\")",
     params: BulkGiven::PARAMS,
-    observables: &[],
-    counters: &[],
-    deviations: &[],
+    ..Mechanism::of(Room::Traffic)
 };
 
 params! {
@@ -241,7 +238,6 @@ params! {
 /// A file over TCP.
 pub static UPLOAD: Mechanism = Mechanism {
     kind: "upload",
-    room: Room::Traffic,
     traits: Traits { lasts: true, ..Mechanism::PLAIN },
     title: "Upload",
     example: r#"[groups.users.traffic]
@@ -251,9 +247,7 @@ start = "1 s""#,
     doc: "TCP connections that each carry one file and then stay idle.",
     source: "Menth and Zeitler 2018, section IV-G2",
     params: UploadGiven::PARAMS,
-    observables: &[],
-    counters: &[],
-    deviations: &[],
+    ..Mechanism::of(Room::Traffic)
 };
 
 #[cfg(test)]

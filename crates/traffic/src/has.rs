@@ -549,7 +549,6 @@ params! {
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "has",
-    room: Room::Traffic,
     traits: Traits { plays: true, ..Mechanism::PLAIN },
     title: "Adaptive video over HTTP",
     example: r#"[groups.users.traffic]
@@ -564,9 +563,7 @@ adaptation = "bola""#,
           byte.",
     source: "Ben Ameur et al. 2016, sections 2 and 4; Yin et al. 2015, section 3 (the player's buffer)",
     params: Given::PARAMS,
-    observables: &[],
-    counters: &[],
-    deviations: &[],
+    ..Mechanism::of(Room::Traffic)
 };
 
 #[cfg(test)]

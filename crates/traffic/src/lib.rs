@@ -254,7 +254,6 @@ params! {
 /// Datagrams at random.
 pub static POISSON: Mechanism = Mechanism {
     kind: "poisson",
-    room: Room::Traffic,
     traits: Traits { datagrams: true, endless: true, draws: "always", ..Mechanism::PLAIN },
     title: "Poisson datagrams",
     example: r#"[groups.users.traffic]
@@ -264,9 +263,7 @@ packet = "1500 B""#,
     doc: "Datagrams with independent exponential gaps, unresponsive to the network.",
     source: "Menth and Zeitler 2018, section IV-A1",
     params: Poisson::PARAMS,
-    observables: &[],
-    counters: &[],
-    deviations: &[],
+    ..Mechanism::of(Room::Traffic)
 };
 
 params! {
@@ -293,7 +290,6 @@ params! {
 /// Datagrams at a constant rate.
 pub static CBR: Mechanism = Mechanism {
     kind: "cbr",
-    room: Room::Traffic,
     traits: Traits { datagrams: true, endless: true, ..Mechanism::PLAIN },
     title: "Constant-rate datagrams (CBR)",
     example: r#"[groups.users.traffic]
@@ -305,9 +301,7 @@ gap = { jitter = 0.5 }"#,
           exact timing. gap.jitter prevents this.",
     source: "Menth and Zeitler 2018, section IV-A1",
     params: Cbr::PARAMS,
-    observables: &[],
-    counters: &[],
-    deviations: &[],
+    ..Mechanism::of(Room::Traffic)
 };
 
 /// Errors in the combination of several parameters.

@@ -148,7 +148,6 @@ params! {
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "ping",
-    room: Room::Traffic,
     traits: Traits { datagrams: true, replies: true, endless: true, completion: "RTT", ..Mechanism::PLAIN },
     title: "Ping",
     example: r#"[groups.users.traffic]
@@ -159,9 +158,7 @@ packet = "84 B""#,
           echo is a transfer that lasts a round trip.",
     source: "RFC 792 (echo); defaults: ping of iputils",
     params: Given::PARAMS,
-    observables: &[],
-    counters: &[],
-    deviations: &[],
+    ..Mechanism::of(Room::Traffic)
 };
 
 #[cfg(test)]

@@ -50,8 +50,6 @@ params! {
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "request-response",
-    room: Room::Traffic,
-    traits: Mechanism::PLAIN,
     title: "Request and response",
     example: r#"[groups.users.traffic]
 kind = "request-response"
@@ -62,9 +60,7 @@ think = { exponential = "1 s" }"#,
           Over a new connection it includes the opening.",
     source: "RFC 9112; Heyman, Lakshman and Neidhardt 1997 (closed-loop users with think times)",
     params: Given::PARAMS,
-    observables: &[],
-    counters: &[],
-    deviations: &[],
+    ..Mechanism::of(Room::Traffic)
 };
 
 #[cfg(test)]

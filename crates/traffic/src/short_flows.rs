@@ -212,8 +212,6 @@ params! {
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "short-flows",
-    room: Room::Traffic,
-    traits: Mechanism::PLAIN,
     title: "Short flows",
     example: r#"[groups.users.traffic]
 kind = "short-flows"
@@ -224,9 +222,7 @@ size = { pareto = ["15 kB", 1.3] }"#,
           byte.",
     source: "Ben Fredj et al. 2001, section 2 (flow arrivals are independent of flows in progress)",
     params: Given::PARAMS,
-    observables: &[],
-    counters: &[],
-    deviations: &[],
+    ..Mechanism::of(Room::Traffic)
 };
 
 #[cfg(test)]

@@ -64,7 +64,6 @@ params! {
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "web",
-    room: Room::Traffic,
     traits: Traits { completion: "page time", ..Mechanism::PLAIN },
     title: "Web pages",
     example: r#"[groups.users.traffic]
@@ -78,9 +77,7 @@ think = { exponential = "5 s" }"#,
           a transfer, from its first request to the last byte of its last object.",
     source: "RFC 9112; Mah 1997 (pages of several objects, think times)",
     params: Given::PARAMS,
-    observables: &[],
-    counters: &[],
-    deviations: &[],
+    ..Mechanism::of(Room::Traffic)
 };
 
 #[cfg(test)]

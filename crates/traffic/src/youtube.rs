@@ -221,7 +221,6 @@ params! {
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "youtube",
-    room: Room::Traffic,
     traits: Traits { plays: true, ..Mechanism::PLAIN },
     title: "Progressive download of a video",
     example: r#"[groups.users.traffic]
@@ -236,13 +235,12 @@ length = "120 s""#,
           the connection.",
     source: "Ameigeiras et al. 2012 (server); Schatz et al. 2012 (player); Sanhaji et al. 2015, section VI",
     params: Given::PARAMS,
-    observables: &[],
-    counters: &[],
     deviations: &[Deviation {
         what: "Chunks follow the schedule from the start of the burst, even if the burst still waits for the \
                send buffer.",
         why: "The documents define a burst and a rate; a blocked server should catch up with both.",
     }],
+    ..Mechanism::of(Room::Traffic)
 };
 
 #[cfg(test)]

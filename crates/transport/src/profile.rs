@@ -1197,8 +1197,6 @@ impl Profile {
 /// The `tcp` table of a group. `congestion_control` may also be a table with a `kind`.
 pub static TCP: Mechanism = Mechanism {
     kind: "tcp",
-    room: Room::Stack,
-    traits: Mechanism::PLAIN,
     title: "TCP of a group",
     example: r#"[groups.users.tcp]
 stack = "linux"
@@ -1208,9 +1206,9 @@ initial_window = "10 packets""#,
     source: "docs/tcp.md",
     params: PARAMS,
     observables: crate::observables::OBSERVABLES,
-    counters: &[],
     deviations: &[Deviation {
         what: "save_metrics is off in linux3.2 too; Linux keeps route metrics by default.",
         why: "Connections must not depend on earlier ones unless a scenario requests it.",
     }],
+    ..Mechanism::of(Room::Stack)
 };

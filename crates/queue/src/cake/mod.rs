@@ -456,17 +456,11 @@ framing = "atm""#,
     params: Params::PARAMS,
     observables: Cake::OBSERVABLES,
     counters: &[
-        Counter {
-            name: Reason::Codel.name(),
-            doc: "The queueing delay was above the target, and a signal was due.",
-        },
-        Counter { name: "blue", doc: "Picked at random with BLUE's probability." },
-        Counter { name: "pushed_out", doc: "Dropped from the head of the longest queue at a full buffer." },
-        Counter { name: "ack_filter", doc: "A pure ACK that a newer ACK in the same queue covers." },
-        Counter {
-            name: "limit",
-            doc: "The buffer was full, and the arriving packet alone was the longest queue.",
-        },
+        Counter::new(Reason::Codel.name(), "The queueing delay was above the target, and a signal was due."),
+        Counter::new("blue", "Picked at random with BLUE's probability."),
+        Counter::new("pushed_out", "Dropped from the head of the longest queue at a full buffer."),
+        Counter::new("ack_filter", "A pure ACK that a newer ACK in the same queue covers."),
+        Counter::new("limit", "The buffer was full, and the arriving packet alone was the longest queue."),
     ],
     deviations: &[
         Deviation {

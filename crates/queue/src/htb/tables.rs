@@ -156,48 +156,41 @@ each = { parent = "home", rate = "1 Mbit/s", ceil = "8 Mbit/s" }"#,
     source: "Linux 3.2, sch_htb; Devera, HTB manual, 2002",
     params: Given::PARAMS,
     observables: &[
-        Observable { name: "packets", unit: "packets", doc: "Backlog of a leaf." },
-        Observable { name: "bytes", unit: "B", doc: "Backlog of a leaf." },
-        Observable {
-            name: "tokens",
-            unit: "B",
-            doc: "Tokens in the bucket of rate; negative when overdrawn.",
-        },
-        Observable { name: "ctokens", unit: "B", doc: "Tokens in the bucket of ceil." },
-        Observable {
-            name: "sent_packets",
-            unit: "packets",
-            doc: "Packets sent by the class and the leaves below it. Counter: a series shows the increase \
+        Observable::new("packets", "packets", "Backlog of a leaf."),
+        Observable::new("bytes", "B", "Backlog of a leaf."),
+        Observable::new("tokens", "B", "Tokens in the bucket of rate; negative when overdrawn."),
+        Observable::new("ctokens", "B", "Tokens in the bucket of ceil."),
+        Observable::new(
+            "sent_packets",
+            "packets",
+            "Packets sent by the class and the leaves below it. Counter: a series shows the increase \
                   per interval.",
-        },
-        Observable { name: "sent_bytes", unit: "B", doc: "Bytes sent by them. Counter." },
-        Observable {
-            name: "lent_packets",
-            unit: "packets",
-            doc: "Packets sent with the class's own tokens by itself or by classes below it (tc: lended). \
+        ),
+        Observable::new("sent_bytes", "B", "Bytes sent by them. Counter."),
+        Observable::new(
+            "lent_packets",
+            "packets",
+            "Packets sent with the class's own tokens by itself or by classes below it (tc: lended). \
                   Counter.",
-        },
-        Observable { name: "lent_bytes", unit: "B", doc: "Bytes sent so. Counter." },
-        Observable {
-            name: "borrowed_packets",
-            unit: "packets",
-            doc: "Packets sent with tokens of a class above (tc: borrowed). Counter.",
-        },
-        Observable { name: "borrowed_bytes", unit: "B", doc: "Bytes sent so. Counter." },
-        Observable { name: "drops", unit: "packets", doc: "Packets dropped at a leaf. Counter." },
+        ),
+        Observable::new("lent_bytes", "B", "Bytes sent so. Counter."),
+        Observable::new(
+            "borrowed_packets",
+            "packets",
+            "Packets sent with tokens of a class above (tc: borrowed). Counter.",
+        ),
+        Observable::new("borrowed_bytes", "B", "Bytes sent so. Counter."),
+        Observable::new("drops", "packets", "Packets dropped at a leaf. Counter."),
     ],
     counters: &[
-        Counter { name: "limit", doc: "The leaf or the whole queue was full." },
-        Counter {
-            name: "pushed_out",
-            doc: "Dropped from the longest slot of a leaf's SFQ or the longest queue of its FQ-CoDel.",
-        },
-        Counter { name: "reconfigured", doc: "Waited in a class that a step deleted and recreated." },
-        Counter { name: Reason::Codel.name(), doc: "Dropped by the CoDel of a leaf or of its FQ-CoDel." },
-        Counter {
-            name: "ce_threshold",
-            doc: "Marked: the packet's queueing delay exceeded the leaf's ce_threshold.",
-        },
+        Counter::new("limit", "The leaf or the whole queue was full."),
+        Counter::new(
+            "pushed_out",
+            "Dropped from the longest slot of a leaf's SFQ or the longest queue of its FQ-CoDel.",
+        ),
+        Counter::new("reconfigured", "Waited in a class that a step deleted and recreated."),
+        Counter::new(Reason::Codel.name(), "Dropped by the CoDel of a leaf or of its FQ-CoDel."),
+        Counter::new("ce_threshold", "Marked: the packet's queueing delay exceeded the leaf's ce_threshold."),
     ],
     deviations: &[
         Deviation {

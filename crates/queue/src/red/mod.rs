@@ -871,9 +871,9 @@ max_threshold = "60 packets""#,
     params: Given::PARAMS,
     observables: Red::OBSERVABLES,
     counters: &[
-        Counter { name: "limit", doc: "The queue was full." },
-        Counter { name: "early", doc: "The average was between the thresholds; picked at random." },
-        Counter { name: "forced", doc: "The average was above its top, or the queue above mark_all_above." },
+        Counter::new("limit", "The queue was full."),
+        Counter::new("early", "The average was between the thresholds; picked at random."),
+        Counter::new("forced", "The average was above its top, or the queue above mark_all_above."),
     ],
     deviations: &[
         Deviation {

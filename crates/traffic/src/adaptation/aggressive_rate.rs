@@ -29,8 +29,6 @@ params! {
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "aggressive-rate",
-    room: Room::Adaptation,
-    traits: Mechanism::PLAIN,
     title: "Throughput of the last chunk, raised by the buffer level",
     example: r#"groups.users.traffic.kind = "has"
 groups.users.traffic.ladder = ["1 Mbit/s", "2.5 Mbit/s", "5 Mbit/s"]
@@ -43,9 +41,7 @@ aggressiveness = 0.2"#,
           level / capacity.",
     source: "Ben Ameur et al. 2016, equation 5",
     params: Given::PARAMS,
-    observables: &[],
-    counters: &[],
-    deviations: &[],
+    ..Mechanism::of(Room::Adaptation)
 };
 
 /// ρ: how far above its estimate a player dares to go with `buffer` of `capacity` seconds.

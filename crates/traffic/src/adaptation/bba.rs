@@ -33,7 +33,6 @@ params! {
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "bba-0",
-    room: Room::Adaptation,
     traits: Traits { by_buffer: true, ..Mechanism::PLAIN },
     title: "Buffer-based adaptation BBA-0",
     example: r#"groups.users.traffic.kind = "has"
@@ -47,9 +46,7 @@ reservoir = "10 s""#,
           level above or below.",
     source: "Huang et al. 2014, section 4 and algorithm 1",
     params: Given::PARAMS,
-    observables: &[],
-    counters: &[],
-    deviations: &[],
+    ..Mechanism::of(Room::Adaptation)
 };
 
 /// f(B), bit/s: the line between the lowest and the highest level.

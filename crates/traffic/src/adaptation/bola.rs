@@ -29,7 +29,6 @@ params! {
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "bola",
-    room: Room::Adaptation,
     traits: Traits { by_buffer: true, ..Mechanism::PLAIN },
     title: "BOLA: buffer occupancy with logarithmic utility",
     example: r#"groups.users.traffic.kind = "has"
@@ -43,9 +42,7 @@ target_buffer = "30 s""#,
           against the risk of a stall and needs no throughput estimate.",
     source: "Spiteri et al. 2016, equation 8, with V and γ p from two buffer levels as dash.js has them",
     params: Given::PARAMS,
-    observables: &[],
-    counters: &[],
-    deviations: &[],
+    ..Mechanism::of(Room::Adaptation)
 };
 
 /// Errors in the two buffer levels.

@@ -34,8 +34,6 @@ params! {
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "dynamic",
-    room: Room::Adaptation,
-    traits: Mechanism::PLAIN,
     title: "BOLA, or throughput at low buffer",
     example: r#"groups.users.traffic.kind = "has"
 groups.users.traffic.ladder = ["1 Mbit/s", "2.5 Mbit/s", "5 Mbit/s"]
@@ -48,9 +46,7 @@ stable_buffer = "12 s""#,
           requests the highest level within safety times the harmonic mean of the throughput.",
     source: "Spiteri, Sitaraman and Sparacio 2018, section 4; dash.js, AbrController (dynamic strategy)",
     params: Given::PARAMS,
-    observables: &[],
-    counters: &[],
-    deviations: &[],
+    ..Mechanism::of(Room::Adaptation)
 };
 
 impl Rule for Dynamic {

@@ -39,8 +39,6 @@ params! {
 /// Table of the plain rule.
 pub static MPC: Mechanism = Mechanism {
     kind: "mpc",
-    room: Room::Adaptation,
-    traits: Mechanism::PLAIN,
     title: "Model predictive control",
     example: r#"groups.users.traffic.kind = "has"
 groups.users.traffic.ladder = ["1 Mbit/s", "2.5 Mbit/s", "5 Mbit/s"]
@@ -52,16 +50,12 @@ horizon = 5"#,
           maximises quality minus the cost of switches and stalls. It requests the first level of that plan.",
     source: "Yin et al. 2015, section 4 (\"MPC\")",
     params: Given::PARAMS,
-    observables: &[],
-    counters: &[],
-    deviations: &[],
+    ..Mechanism::of(Room::Adaptation)
 };
 
 /// Table of the robust rule.
 pub static ROBUST_MPC: Mechanism = Mechanism {
     kind: "robust-mpc",
-    room: Room::Adaptation,
-    traits: Mechanism::PLAIN,
     title: "Robust model predictive control",
     example: r#"groups.users.traffic.kind = "has"
 groups.users.traffic.ladder = ["1 Mbit/s", "2.5 Mbit/s", "5 Mbit/s"]
@@ -73,9 +67,7 @@ horizon = 5"#,
           this mean for the latest chunks.",
     source: "Yin et al. 2015, sections 4.3 and 7.1 (\"RobustMPC\")",
     params: Given::PARAMS,
-    observables: &[],
-    counters: &[],
-    deviations: &[],
+    ..Mechanism::of(Room::Adaptation)
 };
 
 /// A plan under way.

@@ -23,8 +23,6 @@ params! {
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "rate",
-    room: Room::Adaptation,
-    traits: Mechanism::PLAIN,
     title: "Harmonic mean of the throughput",
     example: r#"groups.users.traffic.kind = "has"
 groups.users.traffic.ladder = ["1 Mbit/s", "2.5 Mbit/s", "5 Mbit/s"]
@@ -36,9 +34,7 @@ window = 5"#,
           before the first chunk.",
     source: "Jiang et al. 2012, section 4.2; Yin et al. 2015, section 7.1 (\"RB\")",
     params: Given::PARAMS,
-    observables: &[],
-    counters: &[],
-    deviations: &[],
+    ..Mechanism::of(Room::Adaptation)
 };
 
 impl Rule for Rate {

@@ -223,8 +223,6 @@ params! {
 /// Compound TCP's table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "compound",
-    room: Room::CongestionControl,
-    traits: Mechanism::PLAIN,
     title: "Compound TCP",
     example: r#"[groups.users.tcp.congestion_control]
 kind = "compound"
@@ -237,19 +235,10 @@ gamma = "30 packets""#,
     params: Given::PARAMS,
     observables: &[
         WINDOW,
-        Observable { name: "delay_window", unit: "packets", doc: "Delay window (dwnd)." },
-        Observable {
-            name: "gamma",
-            unit: "packets",
-            doc: "Queued packets from which the delay window shrinks.",
-        },
-        Observable {
-            name: "diff",
-            unit: "packets",
-            doc: "Packets of the connection in the queue at the last step.",
-        },
+        Observable::new("delay_window", "packets", "Delay window (dwnd)."),
+        Observable::new("gamma", "packets", "Queued packets from which the delay window shrinks."),
+        Observable::new("diff", "packets", "Packets of the connection in the queue at the last step."),
     ],
-    counters: &[],
     deviations: &[
         Deviation {
             what: "The delay window changes in one step at the end of a round trip.",
@@ -267,6 +256,7 @@ gamma = "30 packets""#,
                   further.",
         },
     ],
+    ..Mechanism::of(Room::CongestionControl)
 };
 
 #[cfg(test)]

@@ -56,7 +56,6 @@ impl Constant {
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "constant",
-    room: Room::CongestionControl,
     traits: Traits { no_slow_start: true, fixed_window: true, ..Mechanism::PLAIN },
     title: "Constant window",
     example: r#"[groups.users.tcp.congestion_control]
@@ -67,6 +66,5 @@ window = "10 packets""#,
     source: "Evenflow",
     params: Constant::PARAMS,
     observables: &[WINDOW],
-    counters: &[],
-    deviations: &[],
+    ..Mechanism::of(Room::CongestionControl)
 };

@@ -197,8 +197,6 @@ params! {
 /// CUBIC's table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "cubic",
-    room: Room::CongestionControl,
-    traits: Mechanism::PLAIN,
     title: "CUBIC",
     example: r#"[groups.users.tcp.congestion_control]
 kind = "cubic"
@@ -211,11 +209,10 @@ fast_convergence = true"#,
     params: Given::PARAMS,
     observables: &[
         WINDOW,
-        Observable { name: "k", unit: "s", doc: "Time from the start of the epoch to the plateau (K)." },
-        Observable { name: "w_max", unit: "packets", doc: "Plateau (W_max)." },
-        Observable { name: "w_est", unit: "packets", doc: "Window of Reno (W_est)." },
+        Observable::new("k", "s", "Time from the start of the epoch to the plateau (K)."),
+        Observable::new("w_max", "packets", "Plateau (W_max)."),
+        Observable::new("w_est", "packets", "Window of Reno (W_est)."),
     ],
-    counters: &[],
     deviations: &[
         Deviation {
             what: "An epoch that starts at or above W_max has K = 0 and its plateau at the start.",
@@ -266,6 +263,7 @@ fast_convergence = true"#,
             why: "ns-2's module does the same. Its mean of packets per ACK starts at 2 and converges to 31/16.",
         },
     ],
+    ..Mechanism::of(Room::CongestionControl)
 };
 
 #[cfg(test)]

@@ -118,8 +118,6 @@ params! {
 /// DCTCP's table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "dctcp",
-    room: Room::CongestionControl,
-    traits: Mechanism::PLAIN,
     title: "Data Center TCP (DCTCP)",
     example: r#"[groups.users.tcp]
 ecn = "accurate"
@@ -131,13 +129,8 @@ congestion_control = { kind = "dctcp", gain = 0.0625 }"#,
     params: Given::PARAMS,
     observables: &[
         WINDOW,
-        Observable {
-            name: "alpha",
-            unit: "1",
-            doc: "Moving average of the share of marked bytes (DCTCP.Alpha).",
-        },
+        Observable::new("alpha", "1", "Moving average of the share of marked bytes (DCTCP.Alpha)."),
     ],
-    counters: &[],
     deviations: &[
         Deviation {
             what: "Marks return by accurate ECN (RFC 9768) or per packet, not by the RFC's state machine of \
@@ -155,6 +148,7 @@ congestion_control = { kind = "dctcp", gain = 0.0625 }"#,
                   waits for the delayed ACK.",
         },
     ],
+    ..Mechanism::of(Room::CongestionControl)
 };
 
 #[cfg(test)]

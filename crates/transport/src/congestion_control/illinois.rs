@@ -259,8 +259,6 @@ params! {
 /// Illinois's table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "illinois",
-    room: Room::CongestionControl,
-    traits: Mechanism::PLAIN,
     title: "TCP-Illinois",
     example: r#"[groups.users.tcp.congestion_control]
 kind = "illinois"
@@ -273,10 +271,9 @@ beta_min = 0.125"#,
     params: Given::PARAMS,
     observables: &[
         WINDOW,
-        Observable { name: "alpha", unit: "packets", doc: "Increase in packets per round trip." },
-        Observable { name: "beta", unit: "1", doc: "Decrease at a loss, as a share of the window." },
+        Observable::new("alpha", "packets", "Increase in packets per round trip."),
+        Observable::new("beta", "1", "Decrease at a loss, as a share of the window."),
     ],
-    counters: &[],
     deviations: &[
         Deviation {
             what: "The minimum and the maximum round-trip time are those of the whole connection.",
@@ -287,6 +284,7 @@ beta_min = 0.125"#,
             why: "As in Linux; the paper does not define it.",
         },
     ],
+    ..Mechanism::of(Room::CongestionControl)
 };
 
 #[cfg(test)]

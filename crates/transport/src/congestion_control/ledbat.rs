@@ -255,8 +255,6 @@ params! {
 /// LEDBAT's table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "ledbat",
-    room: Room::CongestionControl,
-    traits: Mechanism::PLAIN,
     title: "LEDBAT",
     example: r#"[groups.users.tcp.congestion_control]
 kind = "ledbat"
@@ -268,9 +266,8 @@ gain = 1"#,
     params: Given::PARAMS,
     observables: &[
         WINDOW,
-        Observable { name: "queueing_delay", unit: "s", doc: "Current one-way delay minus the base delay." },
+        Observable::new("queueing_delay", "s", "Current one-way delay minus the base delay."),
     ],
-    counters: &[],
     deviations: &[
         Deviation {
             what: "One-way delays have the resolution of the timestamp clock (`clock_tick`).",
@@ -301,6 +298,7 @@ gain = 1"#,
                   MIN_CWND anyway.",
         },
     ],
+    ..Mechanism::of(Room::CongestionControl)
 };
 
 #[cfg(test)]

@@ -241,7 +241,7 @@ impl Kind {
 }
 
 /// Observables of every congestion control.
-const WINDOW: Observable = Observable { name: "window", unit: "packets", doc: "Congestion window." };
+const WINDOW: Observable = Observable::new("window", "packets", "Congestion window.");
 
 /// The congestion window and the slow-start threshold, bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

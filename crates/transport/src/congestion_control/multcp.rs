@@ -122,8 +122,6 @@ params! {
 /// MulTCP's table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "multcp",
-    room: Room::CongestionControl,
-    traits: Mechanism::PLAIN,
     title: "MulTCP",
     example: r#"groups.users.weight = 2
 
@@ -134,8 +132,7 @@ congestion_control = { kind = "multcp", react = "once-per-rtt" }"#,
     source: "Crowcroft, Oechslin 1998; Siris et al. 2002",
     params: Given::PARAMS,
     observables: &[WINDOW],
-    counters: &[],
-    deviations: &[],
+    ..Mechanism::of(Room::CongestionControl)
 };
 
 #[cfg(test)]

@@ -208,7 +208,6 @@ impl NewReno {
 /// NewReno's table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "newreno",
-    room: Room::CongestionControl,
     traits: Traits { default: true, ..Mechanism::PLAIN },
     title: "NewReno",
     example: r#"[groups.users.tcp]
@@ -219,8 +218,7 @@ congestion_control = "newreno""#,
     source: "RFC 5681, RFC 6582",
     params: Given::PARAMS,
     observables: &[WINDOW],
-    counters: &[],
-    deviations: &[],
+    ..Mechanism::of(Room::CongestionControl)
 };
 
 #[cfg(test)]

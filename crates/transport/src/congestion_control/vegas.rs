@@ -307,8 +307,6 @@ params! {
 /// Vegas's table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "vegas",
-    room: Room::CongestionControl,
-    traits: Mechanism::PLAIN,
     title: "TCP Vegas",
     example: r#"[groups.users.tcp.congestion_control]
 kind = "vegas"
@@ -321,14 +319,9 @@ beta = "4 packets""#,
     params: Given::PARAMS,
     observables: &[
         WINDOW,
-        Observable { name: "base_rtt", unit: "s", doc: "Minimum round-trip time (BaseRTT)." },
-        Observable {
-            name: "diff",
-            unit: "packets",
-            doc: "Packets of the connection in the queue at the last step.",
-        },
+        Observable::new("base_rtt", "s", "Minimum round-trip time (BaseRTT)."),
+        Observable::new("diff", "packets", "Packets of the connection in the queue at the last step."),
     ],
-    counters: &[],
     deviations: &[
         Deviation {
             what: "A loss halves the window. The paper takes a quarter when its fine timer detects the loss.",
@@ -350,6 +343,7 @@ beta = "4 packets""#,
                   growth.",
         },
     ],
+    ..Mechanism::of(Room::CongestionControl)
 };
 
 #[cfg(test)]

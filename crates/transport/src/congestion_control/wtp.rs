@@ -213,7 +213,6 @@ params! {
 /// Willingness to pay's table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "wtp",
-    room: Room::CongestionControl,
     traits: Traits { no_slow_start: true, ..Mechanism::PLAIN },
     title: "Willingness to pay",
     example: r#"groups.users.weight = 2
@@ -228,7 +227,6 @@ congestion_control = { kind = "wtp", gain = 0.5 }"#,
     source: "Siris, Courcoubetis, Margetis 2002; Gibbens, Kelly 1999",
     params: Given::PARAMS,
     observables: &[WINDOW],
-    counters: &[],
     deviations: &[
         Deviation {
             what: "The window is at least one packet.",
@@ -241,6 +239,7 @@ congestion_control = { kind = "wtp", gain = 0.5 }"#,
                   paper does not have.",
         },
     ],
+    ..Mechanism::of(Room::CongestionControl)
 };
 
 #[cfg(test)]
