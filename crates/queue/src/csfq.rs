@@ -27,39 +27,6 @@ words! {
     }
 }
 
-/// Its configuration.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Params {
-    /// C, bit/s.
-    pub capacity: f64,
-    /// K_α: averaging constant of the aggregate rates.
-    pub memory: Duration,
-    /// K_c: window over which a link must be (un)congested.
-    pub interval: Duration,
-    /// Queue length below which the link counts as uncongested, packets.
-    pub q_threshold: f64,
-    /// Queue length below which nothing is dropped at random, packets.
-    pub q_min: f64,
-    /// Which description.
-    pub form: Form,
-}
-
-impl Params {
-    /// From decoded values; the capacity defaults to the link's rate.
-    pub fn new(values: &Values, rate: Option<Rate>) -> Result<Params, Vec<Problem>> {
-        let given = Given::read(values);
-        let capacity = capacity(given.capacity, rate)?;
-        Ok(Params {
-            capacity: capacity.0,
-            memory: given.memory,
-            interval: given.interval,
-            q_threshold: given.q_threshold,
-            q_min: given.q_min,
-            form: given.form,
-        })
-    }
-}
-
 /// Probability of dropping a packet of an aggregate with rate `label` (1998, equation 2). A label of zero is never dropped.
 #[inline]
 pub fn drop_probability(alpha: f64, label: f64) -> f64 {
@@ -77,6 +44,8 @@ pub fn rate_step(rate: f64, bits: f64, gap: f64, memory: f64) -> f64 {
 #[derive(Clone, Debug)]
 pub struct Csfq {
     params: Params,
+    /// The link's capacity, in bit/s.
+    capacity: f64,
     /// Â.
     arrival_rate: f64,
     /// F̂.
@@ -97,12 +66,13 @@ pub struct Csfq {
 
 impl Csfq {
     /// A rule that has seen nothing.
-    pub fn new(params: Params) -> Csfq {
+    pub fn new(params: Params, capacity: f64) -> Csfq {
         Csfq {
             params,
+            capacity,
             arrival_rate: 0.0,
             accepted_rate: 0.0,
-            alpha: if params.form == Form::Paper { params.capacity } else { 0.0 },
+            alpha: if params.form == Form::Paper { capacity } else { 0.0 },
             largest_label: 0.0,
             congested: true,
             start: Time::ZERO,
@@ -151,12 +121,12 @@ impl Csfq {
     /// α ← α C / F̂, at most C; left alone while F̂ is zero.
     fn scale_alpha(&mut self) {
         if self.accepted_rate > 0.0 {
-            self.alpha = (self.alpha * self.params.capacity / self.accepted_rate).min(self.params.capacity);
+            self.alpha = (self.alpha * self.capacity / self.accepted_rate).min(self.capacity);
         }
     }
 
     fn fair_rate_ns2(&mut self, label: f64, now: Time, seen: &Occupancy) {
-        let capacity = self.params.capacity;
+        let capacity = self.capacity;
         if self.alpha == 0.0 {
             if self.short_queue(seen) {
                 self.largest_label = self.largest_label.max(label);
@@ -192,7 +162,7 @@ impl Csfq {
     }
 
     fn fair_rate_paper(&mut self, label: f64, now: Time, seen: &Occupancy) {
-        if self.arrival_rate >= self.params.capacity {
+        if self.arrival_rate >= self.capacity {
             if !self.congested {
                 if self.short_queue(seen) {
                     return; // the second amendment
@@ -223,7 +193,8 @@ impl Rule for Csfq {
     const TABLE: &'static Mechanism = &TABLE;
 
     fn build(values: &Values, link: LinkFacts) -> Result<Csfq, Vec<Problem>> {
-        Params::new(values, link.rate).map(Csfq::new)
+        let params = Params::read(values);
+        Ok(Csfq::new(params, capacity(params.capacity, link.rate)?.0))
     }
 
     fn admit(&mut self, packet: &mut Packet, now: Time, seen: &Occupancy, draws: &mut Stream) -> Verdict {
@@ -251,7 +222,7 @@ impl Rule for Csfq {
 params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Copy, Debug)]
-    pub struct Given {
+    pub struct Params {
         /// Averaging constant of the aggregate rates (K_alpha).
         memory: Duration = Duration, Text("100 ms"), Range::POSITIVE
             => source: "Menth and Zeitler 2018, section V-A";
@@ -295,7 +266,7 @@ limit = "24 packets""#,
     doc: "Drops a packet with probability max(0, 1 - alpha / label). The label is the rate of its aggregate, \
           measured at the edge. Alpha is the fair rate that this link estimates.",
     source: "Stoica, Shenker, Zhang, SIGCOMM 1998 and IEEE/ACM ToN 2003; parameters: Menth and Zeitler 2018, section V-A",
-    params: Given::PARAMS,
+    params: Params::PARAMS,
     observables: Csfq::OBSERVABLES,
     counters: &[
         Counter::new("limit", "The queue was full."),
@@ -314,7 +285,7 @@ mod tests {
 
     fn params(form: Form) -> Params {
         Params {
-            capacity: 10e6,
+            capacity: None,
             memory: Duration::from_millis(100),
             interval: Duration::from_millis(100),
             q_threshold: 12.0,
@@ -355,7 +326,7 @@ mod tests {
     fn a_steady_overload_finds_the_fair_rate() {
         // Two aggregates of 10 Mbit/s on 10 Mbit/s: alpha must settle near 5 Mbit/s.
         for form in [Form::Ns2, Form::Paper] {
-            let mut rule = Csfq::new(params(form));
+            let mut rule = Csfq::new(params(form), 10e6);
             let mut stream = Stream::new(1, "draws");
             let mut accepted = 0;
             for i in 0..40_000u64 {
@@ -371,7 +342,7 @@ mod tests {
 
     #[test]
     fn overflow_lowers_alpha_by_one_percent_and_a_quarter_at_most() {
-        let mut rule = Csfq::new(params(Form::Paper));
+        let mut rule = Csfq::new(params(Form::Paper), 10e6);
         let mut stream = Stream::new(1, "draws");
         for _ in 0..100 {
             rule.admit(&mut packet(1e6), Time(5), &seen(24), &mut stream);
@@ -383,7 +354,7 @@ mod tests {
 
     #[test]
     fn an_empty_link_drops_nothing_at_first() {
-        let mut rule = Csfq::new(params(Form::Ns2));
+        let mut rule = Csfq::new(params(Form::Ns2), 10e6);
         let mut stream = Stream::new(1, "draws");
         for i in 0..1000 {
             assert_eq!(
@@ -395,7 +366,7 @@ mod tests {
 
     #[test]
     fn q_min_suppresses_the_toss() {
-        let mut rule = Csfq::new(Params { q_min: 12.0, ..params(Form::Paper) });
+        let mut rule = Csfq::new(Params { q_min: 12.0, ..params(Form::Paper) }, 10e6);
         let mut stream = Stream::new(1, "draws");
         for i in 0..5000 {
             let verdict = rule.admit(&mut packet(1e9), Time(i * 600_000), &seen(11), &mut stream);

@@ -35,44 +35,10 @@ words! {
     }
 }
 
-/// Its configuration.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Params {
-    /// t_avg.
-    pub interval: Duration,
-    /// ρ0.
-    pub target: f64,
-    /// α.
-    pub gain: f64,
-    /// C, bit/s.
-    pub capacity: f64,
-    /// Counts what has been sent instead of what arrives.
-    pub departures: bool,
-    /// The interval slides on by a tenth of itself instead of its whole.
-    pub sliding: bool,
-    /// The action on picked packets.
-    pub action: Action,
-}
-
 impl Params {
-    /// From decoded values; the capacity defaults to the link's rate.
-    pub fn new(values: &Values, rate: Option<Rate>) -> Result<Params, Vec<Problem>> {
-        let given = Given::read(values);
-        let capacity = capacity(given.capacity, rate)?;
-        Ok(Params {
-            interval: given.interval,
-            target: given.target,
-            gain: given.gain,
-            capacity: capacity.0,
-            departures: given.count == Count::Departures,
-            sliding: given.window == Window::Sliding,
-            action: given.action,
-        })
-    }
-
     /// From one tick to the next.
     fn step(&self) -> Duration {
-        if self.sliding { Duration(self.interval.0 / PARTS as u64) } else { self.interval }
+        if self.window == Window::Sliding { Duration(self.interval.0 / PARTS as u64) } else { self.interval }
     }
 }
 
@@ -92,6 +58,8 @@ pub fn probability(gain: f64, load: f64, target: f64) -> f64 {
 #[derive(Clone, Debug)]
 pub struct LoadBased {
     params: Params,
+    /// The link's capacity, in bit/s.
+    capacity: f64,
     /// Bytes of the last parts of the interval; the first is being counted, fixed intervals have no other.
     parts: [u64; PARTS],
     next: Time,
@@ -101,9 +69,9 @@ pub struct LoadBased {
 
 impl LoadBased {
     /// A rule that has seen nothing.
-    pub fn new(params: Params) -> LoadBased {
+    pub fn new(params: Params, capacity: f64) -> LoadBased {
         let next = Time::ZERO + params.step();
-        LoadBased { params, parts: [0; PARTS], next, load: 0.0, probability: 0.0 }
+        LoadBased { params, capacity, parts: [0; PARTS], next, load: 0.0, probability: 0.0 }
     }
 }
 
@@ -111,13 +79,14 @@ impl Rule for LoadBased {
     const TABLE: &'static Mechanism = &TABLE;
 
     fn build(values: &Values, link: LinkFacts) -> Result<LoadBased, Vec<Problem>> {
-        Params::new(values, link.rate).map(LoadBased::new)
+        let params = Params::read(values);
+        Ok(LoadBased::new(params, capacity(params.capacity, link.rate)?.0))
     }
 
     /// One number is drawn for every packet.
     #[inline]
     fn admit(&mut self, packet: &mut Packet, _now: Time, seen: &Occupancy, draws: &mut Stream) -> Verdict {
-        if !self.params.departures {
+        if self.params.count == Count::Arrivals {
             self.parts[0] += u64::from(packet.size);
         }
         let picked = draws.open01() <= self.probability;
@@ -135,11 +104,11 @@ impl Rule for LoadBased {
 
     fn tick(&mut self, _seen: &Occupancy) {
         let p = &self.params;
-        let (bytes, interval) = match p.sliding {
+        let (bytes, interval) = match p.window == Window::Sliding {
             true => (self.parts.iter().sum(), (p.step().0 * PARTS as u64) as f64 / 1e9),
             false => (self.parts[0], p.interval.seconds()),
         };
-        self.load = load(bytes, p.capacity, interval);
+        self.load = load(bytes, self.capacity, interval);
         self.probability = probability(p.gain, self.load, p.target);
         self.parts.rotate_right(1);
         self.parts[0] = 0;
@@ -157,11 +126,11 @@ impl Rule for LoadBased {
 
     /// Whether it counts departures.
     fn watches_departures(&self) -> bool {
-        self.params.departures
+        self.params.count == Count::Departures
     }
 
     fn departed(&mut self, size: u16, _busy: Duration, _now: Time) {
-        if self.params.departures {
+        if self.params.count == Count::Departures {
             self.parts[0] += u64::from(size);
         }
     }
@@ -176,7 +145,7 @@ const PAPER: &str = "Siris et al. 2002, section 5";
 params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Copy, Debug)]
-    pub struct Given {
+    pub struct Params {
         /// Interval over which the load is averaged; the probability changes at its end (t_avg).
         interval: Duration = Duration, Text("0.5 s"), Range::at_least(1e-5) => source: PAPER;
         /// Load below which no packet is picked (rho_0).
@@ -215,7 +184,7 @@ action = "mark""#,
     doc: "Picks each packet with probability gain * (load - target). The load is the utilisation measured \
           over the last interval.",
     source: "Siris et al., Computer Communications 2002, section 4.3",
-    params: Given::PARAMS,
+    params: Params::PARAMS,
     observables: LoadBased::OBSERVABLES,
     counters: &[
         Counter::new("limit", "The queue was full."),
@@ -247,9 +216,9 @@ mod tests {
             interval: Duration::from_millis(500),
             target: 0.6,
             gain: 0.71,
-            capacity: 10e6,
-            departures: false,
-            sliding: false,
+            capacity: None,
+            count: Count::Arrivals,
+            window: Window::Fixed,
             action: Action::MarkEverything,
         }
     }
@@ -271,7 +240,7 @@ mod tests {
 
     #[test]
     fn an_interval_decides_about_the_next() {
-        let mut rule = LoadBased::new(params());
+        let mut rule = LoadBased::new(params(), 10e6);
         for _ in 0..1000 {
             assert_eq!(arrive(&mut rule, 625), Verdict::Accept); // no probability yet
         }
@@ -286,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_sliding_interval_moves_by_a_tenth() {
-        let mut rule = LoadBased::new(Params { sliding: true, ..params() });
+        let mut rule = LoadBased::new(Params { window: Window::Sliding, ..params() }, 10e6);
         for _ in 0..50 {
             arrive(&mut rule, 1250);
         }
@@ -302,12 +271,12 @@ mod tests {
 
     #[test]
     fn departures_count_instead_of_arrivals() {
-        let mut rule = LoadBased::new(Params { departures: true, ..params() });
+        let mut rule = LoadBased::new(Params { count: Count::Departures, ..params() }, 10e6);
         arrive(&mut rule, 1500);
         rule.departed(625, Duration(0), Time(0));
         rule.tick(&IDLE);
         assert_eq!(rule.observe("load"), Some(625.0 * 8.0 / 5e6));
-        let mut arrivals = LoadBased::new(params());
+        let mut arrivals = LoadBased::new(params(), 10e6);
         arrivals.departed(625, Duration(0), Time(0));
         arrivals.tick(&IDLE);
         assert_eq!(arrivals.observe("load"), Some(0.0));

@@ -11,50 +11,10 @@ use crate::action::ACTION;
 use crate::rule::{capacity, last_strike};
 use crate::{Action, LinkFacts, Occupancy, Reason, Rule, Verdict};
 
-/// Its configuration.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Params {
-    /// γ.
-    pub gain: f64,
-    /// a.
-    pub backlog_weight: f64,
-    /// b*, packets.
-    pub target: f64,
-    /// φ.
-    pub base: f64,
-    /// Between updates.
-    pub period: Duration,
-    /// c: packets of mean size that the link carries in a period.
-    pub capacity: f64,
-    /// Bytes.
-    pub mean_packet: f64,
-    /// The action on picked packets.
-    pub action: Action,
-}
-
-impl Params {
-    /// From decoded values; the capacity defaults to the link's rate.
-    pub fn new(values: &Values, rate: Option<Rate>) -> Result<Params, Vec<Problem>> {
-        let given = Given::read(values);
-        let capacity = capacity(given.capacity, rate)?;
-        let (period, mean_packet) = (given.period, given.mean_packet);
-        Ok(Params {
-            gain: given.gain,
-            backlog_weight: given.backlog_weight,
-            target: given.target,
-            base: given.base,
-            period,
-            capacity: capacity.0 * period.seconds() / (8.0 * mean_packet),
-            mean_packet,
-            action: given.action,
-        })
-    }
-}
-
 /// The next price, where `backlog` packets wait and `arrived` have come in the period.
 #[inline]
-pub fn next_price(p: &Params, price: f64, backlog: f64, arrived: f64) -> f64 {
-    (price + p.gain * (p.backlog_weight * (backlog - p.target) + arrived - p.capacity)).max(0.0)
+pub fn next_price(p: &Params, capacity: f64, price: f64, backlog: f64, arrived: f64) -> f64 {
+    (price + p.gain * (p.backlog_weight * (backlog - p.target) + arrived - capacity)).max(0.0)
 }
 
 /// The probability of a mark at a price.
@@ -67,6 +27,8 @@ pub fn probability(base: f64, price: f64) -> f64 {
 #[derive(Clone, Debug)]
 pub struct Rem {
     params: Params,
+    /// c: packets of mean size that the link carries in a period.
+    capacity: f64,
     price: f64,
     probability: f64,
     /// Bytes that have arrived in this period.
@@ -76,8 +38,9 @@ pub struct Rem {
 
 impl Rem {
     /// A rule that has seen nothing.
-    pub fn new(params: Params) -> Rem {
-        Rem { params, price: 0.0, probability: 0.0, arrived: 0, next: Time::ZERO + params.period }
+    pub fn new(params: Params, rate: Rate) -> Rem {
+        let capacity = rate.0 * params.period.seconds() / (8.0 * params.mean_packet);
+        Rem { params, capacity, price: 0.0, probability: 0.0, arrived: 0, next: Time::ZERO + params.period }
     }
 }
 
@@ -85,7 +48,8 @@ impl Rule for Rem {
     const TABLE: &'static Mechanism = &TABLE;
 
     fn build(values: &Values, link: LinkFacts) -> Result<Rem, Vec<Problem>> {
-        Params::new(values, link.rate).map(Rem::new)
+        let params = Params::read(values);
+        Ok(Rem::new(params, capacity(params.capacity, link.rate)?))
     }
 
     /// One number is drawn for every packet.
@@ -108,7 +72,7 @@ impl Rule for Rem {
     fn tick(&mut self, seen: &Occupancy) {
         let p = &self.params;
         let arrived = self.arrived as f64 / p.mean_packet;
-        self.price = next_price(p, self.price, f64::from(seen.packets), arrived);
+        self.price = next_price(p, self.capacity, self.price, f64::from(seen.packets), arrived);
         self.probability = probability(p.base, self.price);
         self.arrived = 0;
         self.next += p.period;
@@ -133,7 +97,7 @@ const PAPER: &str = "Athuraliya et al. 2001";
 params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Copy, Debug)]
-    pub struct Given {
+    pub struct Params {
         /// Gain of the price (gamma).
         gain: f64 = Number, Text("0.001"), Range::POSITIVE => source: PAPER;
         /// Weight of a packet in the queue, compared with a packet of excess arrivals in the period (alpha).
@@ -174,7 +138,7 @@ action = "mark""#,
     doc: "Picks each packet with probability 1 - base^(-price). The price rises while the queue is above its \
           target or arrivals exceed the capacity. Otherwise it falls.",
     source: "Athuraliya, Low, Li and Yin, IEEE Network 2001",
-    params: Given::PARAMS,
+    params: Params::PARAMS,
     observables: Rem::OBSERVABLES,
     counters: &[
         Counter::new("limit", "The queue was full."),
@@ -199,7 +163,7 @@ mod tests {
             target: 20.0,
             base: 1.001,
             period: Duration::from_millis(2),
-            capacity: 2.5,
+            capacity: None,
             mean_packet: 1000.0,
             action: Action::MarkEverything,
         }
@@ -218,9 +182,9 @@ mod tests {
     #[test]
     fn the_price_by_hand() {
         // 0.001 * (0.1 * (50 - 20) + 4 - 2.5) = 0.0045.
-        assert!((next_price(&params(), 0.0, 50.0, 4.0) - 0.0045).abs() < 1e-15);
-        assert_eq!(next_price(&params(), 0.001, 0.0, 0.0), 0.0); // 0.001 - 0.0045, not below zero
-        assert_eq!(next_price(&params(), 7.0, 20.0, 2.5), 7.0); // at rest
+        assert!((next_price(&params(), 2.5, 0.0, 50.0, 4.0) - 0.0045).abs() < 1e-15);
+        assert_eq!(next_price(&params(), 2.5, 0.001, 0.0, 0.0), 0.0); // 0.001 - 0.0045, not below zero
+        assert_eq!(next_price(&params(), 2.5, 7.0, 20.0, 2.5), 7.0); // at rest
     }
 
     #[test]
@@ -235,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_period_counts_its_own_arrivals() {
-        let mut rule = Rem::new(params());
+        let mut rule = Rem::new(params(), Rate(10e6));
         let mut stream = Stream::new(1, "draws");
         let mut packet = Packet::new(0, 1000, 1000).with_ecn(Ecn::Capable0);
         for _ in 0..4 {

@@ -579,13 +579,13 @@ proptest! {
     ) {
         let form = if paper { Form::Paper } else { Form::Ns2 };
         let mut rule = Csfq::new(csfq::Params {
-            capacity: RATE,
+            capacity: None,
             memory: Duration::from_millis(100),
             interval: Duration::from_millis(100),
             q_threshold,
             q_min,
             form,
-        });
+        }, RATE);
         let mut stream = Stream::new(seed, "draws");
         let (mut now, mut largest) = (Time::ZERO, RATE);
         for (label, queue, gap) in arrivals {
@@ -630,14 +630,17 @@ proptest! {
 /// The ns-2 form step by step, as its authors' program goes (Stoica, Shenker, Zhang 1998, figure 3, with both amendments).
 #[test]
 fn csfq_in_its_authors_form_step_by_step() {
-    let mut rule = Csfq::new(csfq::Params {
-        capacity: RATE,
-        memory: Duration::from_millis(100),
-        interval: Duration::from_millis(100),
-        q_threshold: 12.0,
-        q_min: 0.0,
-        form: Form::Ns2,
-    });
+    let mut rule = Csfq::new(
+        csfq::Params {
+            capacity: None,
+            memory: Duration::from_millis(100),
+            interval: Duration::from_millis(100),
+            q_threshold: 12.0,
+            q_min: 0.0,
+            form: Form::Ns2,
+        },
+        RATE,
+    );
     let mut stream = Stream::new(1, "draws");
     let mut step = |rule: &mut Csfq, ms: u64, label: f64, queue: u32| {
         let mut p = packet(1500, label);

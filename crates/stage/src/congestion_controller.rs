@@ -16,15 +16,6 @@ use crate::congestion_reporter::{self, Report};
 use crate::station::{Cx, Kind, Owner, Pass, Station};
 use crate::{Kept, Message, mean};
 
-/// The configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Sets ECE on acknowledgements.
-    pub split: bool,
-    /// Accounts are per flow instead of per bearer.
-    pub by_flow: bool,
-}
-
 /// The declarations of a bearer or flow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Account {
@@ -225,7 +216,7 @@ impl CongestionController {
         }
         // Once a round trip of reports (Zhang et al. 2011 section III.B).
         let rtt = bearer.rtt.unwrap_or(Duration::ZERO);
-        for flow in hit.into_iter().filter(|_| self.params.split) {
+        for flow in hit.into_iter().filter(|_| self.params.mode == Mode::Split) {
             let flow = flows.of(flow, now, Flow::default);
             if flow.echoed.is_none_or(|at| now.since(at) >= rtt) {
                 (flow.echo, flow.echoed) = (true, Some(now));
@@ -236,7 +227,7 @@ impl CongestionController {
 
 impl CongestionController {
     fn owed(&self) -> f64 {
-        match self.params.by_flow {
+        match self.params.account == AccountOf::Flow {
             true => self.flows.iter().map(|(_, flow)| flow.account.owed).sum(),
             false => self.bearers.values().map(|bearer| bearer.account.owed).sum(),
         }
@@ -252,7 +243,7 @@ impl Station for CongestionController {
         let bearer = self.bearers.entry(header.map(|header| header.tunnel)).or_default();
         let sequence = header.filter(|header| header.numbered).map(|header| header.sequence);
         bearer.note(sequence, cx.whose.flow, packet.size, cx.now);
-        let account = match self.params.by_flow {
+        let account = match self.params.account == AccountOf::Flow {
             true => &mut self.flows.of(cx.whose.flow, cx.now, Flow::default).account,
             false => &mut bearer.account,
         };
@@ -272,7 +263,10 @@ impl Station for CongestionController {
 
     fn backward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
         let answers = packet.is(flags::ACK) && !packet.is(flags::SYN | flags::RST);
-        if self.params.split && answers && self.flows.get(cx.whose.flow).is_some_and(|flow| flow.echo) {
+        if self.params.mode == Mode::Split
+            && answers
+            && self.flows.get(cx.whose.flow).is_some_and(|flow| flow.echo)
+        {
             self.flows.of(cx.whose.flow, cx.now, Flow::default).echo = false;
             packet.flags |= flags::ECE;
             self.counts.echoes += 1;
@@ -296,10 +290,7 @@ impl Kind for CongestionController {
     const TABLE: &'static Mechanism = &TABLE;
 
     fn build(values: &Values, _owner: Owner) -> Result<CongestionController, Vec<Problem>> {
-        Ok(CongestionController::new(Params {
-            split: values.is(Given::mode, Mode::Split),
-            by_flow: values.is(Given::account, AccountOf::Flow),
-        }))
+        Ok(CongestionController::new(Params::read(values)))
     }
 }
 
@@ -314,7 +305,7 @@ words! {
 params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Debug)]
-    pub struct Given {
+    pub struct Params {
         /// Reaction for senders without ECN. `police`: policers behind the stage react. `split`: the stage
         /// sets ECE on one passing ACK per round trip of reports. It is for TCP senders at the gateway with
         /// ecn = "gateway".
@@ -370,7 +361,7 @@ report = { kind = "congestion-reporter", peer = "gateway", every = "200 ms" }"#,
           gateway in re-ECN's infrastructure mode. Without a tunnel it writes on the packets themselves, as \
           an honest source.",
     source: "Zhang et al. 2011 section III.B, steps 3 to 5",
-    params: Given::PARAMS,
+    params: Params::PARAMS,
     observables: CongestionController::OBSERVABLES,
     deviations: &[
         Deviation {

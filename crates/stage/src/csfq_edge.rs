@@ -9,19 +9,12 @@ use evenflow_base::{Duration, Packet, Time};
 
 use crate::station::{Cx, Kind, Owner, Pass, Station};
 
-/// Its configuration.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Params {
-    /// K.
-    pub memory: Duration,
-    /// Weight of the user; labels are rates per unit of weight.
-    pub weight: f64,
-}
-
 /// The edge and its state.
 #[derive(Clone, Copy, Debug)]
 pub struct CsfqEdge {
-    params: Params,
+    /// The time constant of the estimate.
+    memory: Duration,
+    weight: f64,
     /// r_i, bit/s.
     rate: f64,
     /// t_i; `None` before the first packet.
@@ -32,13 +25,13 @@ pub struct CsfqEdge {
 
 impl CsfqEdge {
     /// An edge that has seen nothing.
-    pub fn new(params: Params) -> CsfqEdge {
-        CsfqEdge { params, rate: 0.0, last: None, pending: 0.0 }
+    pub fn new(memory: Duration, weight: f64) -> CsfqEdge {
+        CsfqEdge { memory, weight, rate: 0.0, last: None, pending: 0.0 }
     }
 
     /// r_i / w_i, bit/s.
     pub fn label(&self) -> f64 {
-        self.rate / self.params.weight
+        self.rate / self.weight
     }
 }
 
@@ -50,7 +43,7 @@ impl Station for CsfqEdge {
         let gap = now.since(self.last.unwrap_or(Time::ZERO)).seconds();
         self.pending += f64::from(packet.size) * 8.0;
         if gap > 0.0 {
-            let keep = libm::exp(-gap / self.params.memory.seconds());
+            let keep = libm::exp(-gap / self.memory.seconds());
             self.rate = (1.0 - keep) * self.pending / gap + keep * self.rate;
             self.pending = 0.0;
             self.last = Some(now);
@@ -64,7 +57,7 @@ impl Kind for CsfqEdge {
     const TABLE: &'static Mechanism = &TABLE;
 
     fn build(values: &Values, owner: Owner) -> Result<CsfqEdge, Vec<Problem>> {
-        Ok(CsfqEdge::new(Params { memory: Given::read(values).memory, weight: owner.weight }))
+        Ok(CsfqEdge::new(Given::read(values).memory, owner.weight))
     }
 }
 
@@ -120,7 +113,7 @@ mod tests {
     }
 
     fn edge(weight: f64) -> CsfqEdge {
-        CsfqEdge::new(Params { memory: Duration::from_millis(100), weight })
+        CsfqEdge::new(Duration::from_millis(100), weight)
     }
 
     #[test]

@@ -21,35 +21,12 @@ pub struct Probe {
     pub answer: bool,
 }
 
-/// Its configuration.
-#[derive(Clone, Copy, Debug)]
-pub struct Params {
-    /// Between two probes; absent: sends none.
-    pub every: Option<Duration>,
-    /// Bytes of a probe.
-    pub size: u16,
-    /// Where they go.
-    pub to: To,
-    /// Answers those of its peer.
-    pub answers: bool,
-    /// Answers answers too.
-    pub chatters: bool,
-    /// How long it holds each packet; absent: not at all.
-    pub hold: Option<Duration>,
-    /// Holds packets and forgets to ask for a wake-up.
-    pub forgets: bool,
-    /// Drops the last of so many; zero: none.
-    pub drop_every: u64,
-    /// Marks the last of so many; zero: none.
-    pub mark_every: u64,
-    /// The rate of what it controls from some instant on.
-    pub set: Option<(Rate, Time)>,
-}
-
 /// The stage and its state.
 #[derive(Clone, Debug)]
 pub struct ProbeStage {
     params: Params,
+    /// A rate to set, and when.
+    set: Option<(Rate, Time)>,
     next_probe: Time,
     held: VecDeque<HeldPacket>,
     flows: Kept<u64>,
@@ -69,7 +46,7 @@ impl ProbeStage {
         let release = self.held.front().map_or(Time::NEVER, |held| {
             held.at + self.params.hold.filter(|_| !self.params.forgets).unwrap_or(Duration(u64::MAX))
         });
-        let set = self.params.set.map_or(Time::NEVER, |(_, at)| at);
+        let set = self.set.map_or(Time::NEVER, |(_, at)| at);
         self.next_probe.min(release).min(set)
     }
 
@@ -82,7 +59,9 @@ impl ProbeStage {
             Some(Signal::Closes) => self.closed += 1,
             Some(Signal::Breaks) => self.broken += 1,
         }
-        let turn = |every: u64| every > 0 && (self.seen[0] + self.seen[1]).is_multiple_of(every);
+        let turn = |every: Option<u64>| {
+            every.is_some_and(|every| (self.seen[0] + self.seen[1]).is_multiple_of(every))
+        };
         if turn(self.params.drop_every) {
             return Pass::Drop(Reason::Probe);
         }
@@ -114,7 +93,7 @@ impl Station for ProbeStage {
     }
 
     fn wake(&mut self, cx: &mut Cx) {
-        if let Some((rate, _)) = self.params.set.take_if(|(_, at)| *at <= cx.now) {
+        if let Some((rate, _)) = self.set.take_if(|(_, at)| *at <= cx.now) {
             cx.set(Setting::Rate(rate));
         }
         while let (Some(first), Some(hold)) = (self.held.front(), self.params.hold)
@@ -163,25 +142,14 @@ impl Kind for ProbeStage {
     const TABLE: &'static Mechanism = &TABLE;
 
     fn build(values: &Values, _owner: Owner) -> Result<ProbeStage, Vec<Problem>> {
-        let given = Given::read(values);
-        let set_at = given.set_at.map_or(Time::ZERO, Time::from_seconds);
-        let params = Params {
-            every: given.every,
-            size: given.size,
-            to: given.to,
-            answers: given.answers,
-            chatters: given.chatters,
-            hold: given.hold,
-            forgets: given.forgets,
-            drop_every: given.drop_every.unwrap_or(0),
-            mark_every: given.mark_every.unwrap_or(0),
-            set: given.set_rate.map(|rate| (rate, set_at)),
-        };
+        let params = Params::read(values);
+        let set_at = params.set_at.map_or(Time::ZERO, Time::from_seconds);
         Ok(ProbeStage {
-            params,
+            set: params.set_rate.map(|rate| (rate, set_at)),
             next_probe: Time::NEVER,
             held: VecDeque::new(),
-            flows: Kept::new(given.idle),
+            flows: Kept::new(params.idle),
+            params,
             seen: [0; 2],
             sent: 0,
             received: 0,
@@ -197,7 +165,7 @@ impl Kind for ProbeStage {
 params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Debug)]
-    pub struct Given {
+    pub struct Params {
         /// Time between two probes.
         every: Option<Duration> = Duration, Absent("sends none"), Range::POSITIVE => source: "a test";
         /// Bytes of a probe and of an answer.
@@ -260,7 +228,7 @@ hold = "5 ms""#,
     doc: "Uses everything that a stage may do, for tests: sends, answers, holds, drops, marks, sets a rate, \
           counts.",
     source: "a test",
-    params: Given::PARAMS,
+    params: Params::PARAMS,
     observables: ProbeStage::OBSERVABLES,
     counters: &[Counter::new("probe", "Every n-th packet.")],
     ..Mechanism::of(Room::Stage)

@@ -10,7 +10,7 @@ use evenflow_base::tunnel::Rules;
 use evenflow_base::{Duration, Ecn, Packet, Rate, Stream, Time, flags};
 use evenflow_stage::auditor::{self, Audit, Auditor, Losses, Rule};
 use evenflow_stage::bandwidth_manager::{self, BandwidthManager};
-use evenflow_stage::congestion_controller::{self, CongestionController};
+use evenflow_stage::congestion_controller::{self, AccountOf, CongestionController, Mode};
 use evenflow_stage::congestion_meter::CongestionMeter;
 use evenflow_stage::congestion_policer::{self, Action, Charge, CongestionPolicer, Harshness};
 use evenflow_stage::congestion_reporter::{self, CongestionReporter, Report};
@@ -356,8 +356,8 @@ fn run_reports(vector: &Json) -> Result<(), String> {
         own: 1,
     });
     let mut controller = CongestionController::new(congestion_controller::Params {
-        split: vector["split"] == true,
-        by_flow: vector["account"] == "flow",
+        mode: if vector["split"] == true { Mode::Split } else { Mode::Police },
+        account: if vector["account"] == "flow" { AccountOf::Flow } else { AccountOf::Bearer },
     });
     let mut reporter = CongestionReporter::new(congestion_reporter::Params {
         every: Duration(whole(vector, "every_ns")),

@@ -2,7 +2,7 @@
 
 use evenflow_base::{Duration, Packet, Time, ip};
 use evenflow_stage::activity_meter::{self, ActivityMeter};
-use evenflow_stage::csfq_edge::{self, CsfqEdge};
+use evenflow_stage::csfq_edge::CsfqEdge;
 use evenflow_stage::rate_meter::{RateMeter, Start};
 use evenflow_stage::{Station, Stepper};
 use proptest::prelude::*;
@@ -106,7 +106,7 @@ proptest! {
     /// The edge's label is finite and not negative, whatever comes, and between the old estimate and the rate of the gap.
     #[test]
     fn the_csfq_edge_averages(arrivals in arrivals()) {
-        let mut edge = CsfqEdge::new(csfq_edge::Params { memory: Duration::from_millis(100), weight: 1.0 });
+        let mut edge = CsfqEdge::new(Duration::from_millis(100), 1.0);
         let (mut now, mut last, mut pending) = (Time(1_000_000), Time::ZERO, 0.0);
         for (size, gap) in arrivals {
             now += Duration(gap);
