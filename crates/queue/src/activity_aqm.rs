@@ -143,8 +143,6 @@ impl ActivityAqm {
 }
 
 impl Rule for ActivityAqm {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, _link: LinkFacts) -> Result<ActivityAqm, Vec<Problem>> {
         Params::new(values).map(ActivityAqm::new)
     }

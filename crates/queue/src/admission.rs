@@ -3,13 +3,16 @@
 use evenflow_base::schema::{Mechanism, Problem, Values};
 use evenflow_base::{Duration, Packet, Stream, Time, Verdict};
 
-use crate::droptail::DropTail;
 use crate::rule::{LinkFacts, Occupancy, Rule};
 use crate::scheduler::DISCIPLINES;
+use crate::{
+    activity_aqm, codel, constant_probability, csfq, drop_preference, droptail, load_based, pie, red, rem,
+    virtual_queue,
+};
 
 /// The places of the rules: variant, type, and what calls them by name.
 macro_rules! rules {
-    ($($(#[$doc:meta])* $name:ident($rule:ty),)*) => {
+    ($($(#[$doc:meta])* $name:ident($rule:ty) = $table:expr,)*) => {
         /// An admission rule.
         #[derive(Clone, Debug)]
         pub enum Admission {
@@ -17,16 +20,16 @@ macro_rules! rules {
         }
 
         /// The tables of all admission rules.
-        pub(crate) static RULES: &[&Mechanism] = &[$(<$rule as Rule>::TABLE,)*];
+        pub(crate) static RULES: &[&Mechanism] = &[$(&$table,)*];
 
         impl Admission {
             /// The rule called `kind`. A mechanism that is rule and scheduler in one decides by itself: before it there is only room.
             pub fn build(kind: &str, values: &Values, link: LinkFacts) -> Result<Admission, Vec<Problem>> {
-                $(if kind == <$rule as Rule>::TABLE.kind {
+                $(if kind == $table.kind {
                     return <$rule as Rule>::build(values, link).map(|rule| Admission::$name(Box::new(rule)));
                 })*
                 assert!(DISCIPLINES.iter().any(|table| table.kind == kind), "no admission rule is called {kind}");
-                Ok(Admission::DropTail(Box::new(DropTail)))
+                Ok(Admission::DropTail(Box::new(droptail::DropTail)))
             }
 
             /// Whether it asks for nothing but room: see [`Rule::PLAIN`].
@@ -34,9 +37,9 @@ macro_rules! rules {
                 match self { $(Admission::$name(_) => <$rule as Rule>::PLAIN,)* }
             }
 
-            /// See [`Rule::TABLE`].
+            /// Its table.
             pub fn table(&self) -> &'static Mechanism {
-                match self { $(Admission::$name(_) => <$rule as Rule>::TABLE,)* }
+                match self { $(Admission::$name(_) => &$table,)* }
             }
 
             /// See [`Rule::admit`].
@@ -107,7 +110,7 @@ macro_rules! rules {
 
         /// See [`Rule::marks`].
         pub fn marks(kind: &str, values: &Values) -> bool {
-            $(if kind == <$rule as Rule>::TABLE.kind {
+            $(if kind == $table.kind {
                 return <$rule as Rule>::marks(values);
             })*
             false
@@ -115,7 +118,7 @@ macro_rules! rules {
 
         /// See [`Rule::check_partly`].
         pub fn check_partly(kind: &str, values: &Values) -> Vec<Problem> {
-            $(if kind == <$rule as Rule>::TABLE.kind {
+            $(if kind == $table.kind {
                 return <$rule as Rule>::check_partly(values);
             })*
             Vec::new()
@@ -123,14 +126,14 @@ macro_rules! rules {
 
         /// See [`Rule::complete`].
         pub fn complete(kind: &str, values: &mut Values) {
-            $(if kind == <$rule as Rule>::TABLE.kind {
+            $(if kind == $table.kind {
                 <$rule as Rule>::complete(values);
             })*
         }
 
         /// See [`Rule::presets`].
         pub fn presets(kind: &str) -> Option<Vec<Vec<String>>> {
-            $(if kind == <$rule as Rule>::TABLE.kind {
+            $(if kind == $table.kind {
                 return <$rule as Rule>::presets();
             })*
             None
@@ -141,25 +144,25 @@ macro_rules! rules {
 // A new rule is a line here, in the order in which documents list them.
 rules! {
     /// See [`crate::activity_aqm`].
-    Activity(crate::activity_aqm::ActivityAqm),
+    Activity(activity_aqm::ActivityAqm) = activity_aqm::TABLE,
     /// See [`crate::codel`].
-    Codel(crate::codel::Codel),
+    Codel(codel::Codel) = codel::TABLE,
     /// See [`crate::constant_probability`].
-    Constant(crate::constant_probability::ConstantProbability),
+    Constant(constant_probability::ConstantProbability) = constant_probability::TABLE,
     /// See [`crate::csfq`].
-    Csfq(crate::csfq::Csfq),
+    Csfq(csfq::Csfq) = csfq::TABLE,
     /// See [`crate::drop_preference`].
-    Preference(crate::drop_preference::DropPreference),
+    Preference(drop_preference::DropPreference) = drop_preference::TABLE,
     /// See [`crate::droptail`].
-    DropTail(crate::droptail::DropTail),
+    DropTail(droptail::DropTail) = droptail::TABLE,
     /// See [`crate::load_based`].
-    Load(crate::load_based::LoadBased),
+    Load(load_based::LoadBased) = load_based::TABLE,
     /// See [`crate::pie`].
-    Pie(crate::pie::Pie),
+    Pie(pie::Pie) = pie::TABLE,
     /// See [`crate::red`].
-    Red(crate::red::Red),
+    Red(red::Red) = red::TABLE,
     /// See [`crate::rem`].
-    Rem(crate::rem::Rem),
+    Rem(rem::Rem) = rem::TABLE,
     /// See [`crate::virtual_queue`].
-    Virtual(crate::virtual_queue::VirtualQueue),
+    Virtual(virtual_queue::VirtualQueue) = virtual_queue::TABLE,
 }

@@ -260,8 +260,6 @@ impl Schedule for Cobalt {
 }
 
 impl Kind for Cobalt {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, served: &Served) -> Result<Cobalt, Vec<Problem>> {
         Ok(Cobalt::new(Params::new(Given::read(values), served.link.rate), served.draws.clone()))
     }

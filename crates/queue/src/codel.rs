@@ -227,8 +227,6 @@ impl Codel {
 }
 
 impl Rule for Codel {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, _link: LinkFacts) -> Result<Codel, Vec<Problem>> {
         let params = Params::read(values);
         let problems = params.check();

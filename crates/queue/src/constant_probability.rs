@@ -49,8 +49,6 @@ impl ConstantProbability {
 }
 
 impl Rule for ConstantProbability {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, link: LinkFacts) -> Result<ConstantProbability, Vec<Problem>> {
         Ok(ConstantProbability::new(Params::new(values, link.classes)))
     }

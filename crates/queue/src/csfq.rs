@@ -190,8 +190,6 @@ impl Csfq {
 }
 
 impl Rule for Csfq {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, link: LinkFacts) -> Result<Csfq, Vec<Problem>> {
         let params = Params::read(values);
         Ok(Csfq::new(params, capacity(params.capacity, link.rate)?.0))

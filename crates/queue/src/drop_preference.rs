@@ -25,8 +25,6 @@ params! {
 }
 
 impl Rule for DropPreference {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, _link: LinkFacts) -> Result<DropPreference, Vec<Problem>> {
         Ok(DropPreference::read(values))
     }

@@ -20,7 +20,6 @@ pub fn admit_if_room(seen: &Occupancy) -> Verdict {
 pub struct DropTail;
 
 impl Rule for DropTail {
-    const TABLE: &'static Mechanism = &TABLE;
     const PLAIN: bool = true;
 
     fn build(_values: &Values, _link: LinkFacts) -> Result<DropTail, Vec<Problem>> {

@@ -131,8 +131,6 @@ impl Schedule for Drr {
 }
 
 impl Kind for Drr {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, served: &Served) -> Result<Drr, Vec<Problem>> {
         let Given { quantum, overflow, .. } = Given::read(values);
         let quanta = served.owners.iter().map(|owner| (quantum * owner.weight).round() as u64).collect();

@@ -420,8 +420,6 @@ impl Schedule for DualPi2 {
 }
 
 impl Kind for DualPi2 {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, served: &Served) -> Result<DualPi2, Vec<Problem>> {
         let params = Params::new(Given::read(values), served.link.rate.map(|rate| rate.0));
         Ok(DualPi2::new(params, served.draws.clone()))

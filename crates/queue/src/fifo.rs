@@ -37,8 +37,6 @@ impl Schedule for Fifo {
 }
 
 impl Kind for Fifo {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(_values: &Values, _served: &Served) -> Result<Fifo, Vec<Problem>> {
         Ok(Fifo::default())
     }

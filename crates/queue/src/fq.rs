@@ -279,8 +279,6 @@ impl Schedule for Fq {
 }
 
 impl Kind for Fq {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, served: &Served) -> Result<Fq, Vec<Problem>> {
         Ok(Fq::new(Params::read(values), served.hash.clone()))
     }

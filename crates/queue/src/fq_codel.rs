@@ -177,8 +177,6 @@ impl Schedule for FqCodel {
 }
 
 impl Kind for FqCodel {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, served: &Served) -> Result<FqCodel, Vec<Problem>> {
         Params::new(values).map(|params| FqCodel::new(params, served.hash.clone()))
     }

@@ -215,8 +215,6 @@ impl Schedule for FqPie {
 }
 
 impl Kind for FqPie {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, served: &Served) -> Result<FqPie, Vec<Problem>> {
         Ok(FqPie::new(Params::read(values), served.hash.clone(), served.draws.clone()))
     }

@@ -248,9 +248,6 @@ pub trait Schedule: std::fmt::Debug + Send {
 
 /// A scheduler that scenarios name: its table, and how it is made.
 pub trait Kind: Schedule + Sized {
-    /// Its table.
-    const TABLE: &'static Mechanism;
-
     /// Without packets, from decoded values, for those whom it serves.
     fn build(values: &Values, served: &Served) -> Result<Self, Vec<Problem>>;
 

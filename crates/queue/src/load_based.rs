@@ -76,8 +76,6 @@ impl LoadBased {
 }
 
 impl Rule for LoadBased {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, link: LinkFacts) -> Result<LoadBased, Vec<Problem>> {
         let params = Params::read(values);
         Ok(LoadBased::new(params, capacity(params.capacity, link.rate)?.0))

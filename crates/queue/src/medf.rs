@@ -60,8 +60,6 @@ impl Schedule for Medf {
 }
 
 impl Kind for Medf {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, served: &Served) -> Result<Medf, Vec<Problem>> {
         let table = Given::read(values).offsets;
         let offset = |c: &String| Duration::from_seconds(table.get(c).copied().unwrap_or(0.0));

@@ -216,8 +216,6 @@ impl Pie {
 }
 
 impl Rule for Pie {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, _link: LinkFacts) -> Result<Pie, Vec<Problem>> {
         Ok(Pie::new(Params::read(values)))
     }

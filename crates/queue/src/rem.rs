@@ -45,8 +45,6 @@ impl Rem {
 }
 
 impl Rule for Rem {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, link: LinkFacts) -> Result<Rem, Vec<Problem>> {
         let params = Params::read(values);
         Ok(Rem::new(params, capacity(params.capacity, link.rate)?))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use evenflow_base::schema::{Mechanism, Problem, Values};
+use evenflow_base::schema::{Problem, Values};
 use evenflow_base::{Duration, Packet, Rate, Stream, Time, Verdict};
 
 /// The link that a rule is built for: what its parameters may default to.
@@ -51,9 +51,6 @@ impl Occupancy {
 
 /// An admission rule: decides whether an arriving packet may wait. Rules with a clock, and those that see packets leave, say more.
 pub trait Rule: Clone + std::fmt::Debug + Sized {
-    /// Its table.
-    const TABLE: &'static Mechanism;
-
     /// Whether it asks for nothing but room, so that a link may leave it out where there is any.
     const PLAIN: bool = false;
 

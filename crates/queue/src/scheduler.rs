@@ -27,10 +27,10 @@ use crate::tbf::Tbf;
 /// The places of the schedulers: variant, type, and what calls them by name.
 macro_rules! schedulers {
     (
-        schedulers { $($(#[$doc:meta])* $name:ident($scheduler:ty) in $room:ident,)* }
-        disciplines { $($(#[$own_doc:meta])* $own:ident($own_scheduler:ty),)* }
+        schedulers { $($(#[$doc:meta])* $name:ident($scheduler:ty) in $module:ident,)* }
+        disciplines { $($(#[$own_doc:meta])* $own:ident($own_scheduler:ty) in $own_module:ident,)* }
     ) => {
-        schedulers!(@kinds { $($name($scheduler),)* $($own($own_scheduler),)* });
+        schedulers!(@kinds { $($name($scheduler) in $module,)* $($own($own_scheduler) in $own_module,)* });
         schedulers!(@all {
             $($(#[$doc])* $name($scheduler),)*
             $($(#[$own_doc])* $own($own_scheduler),)*
@@ -39,16 +39,16 @@ macro_rules! schedulers {
         });
 
         /// The tables of all mechanisms that are rule and scheduler in one.
-        pub(crate) static DISCIPLINES: &[&Mechanism] = &[$(<$own_scheduler as Kind>::TABLE,)*];
+        pub(crate) static DISCIPLINES: &[&Mechanism] = &[$(&crate::$own_module::TABLE,)*];
 
         /// The tables of all schedulers.
-        pub static SCHEDULERS: &[&Mechanism] = &[$(&crate::$room::TABLE,)*];
+        pub static SCHEDULERS: &[&Mechanism] = &[$(&crate::$module::TABLE,)*];
     };
-    (@kinds { $($name:ident($scheduler:ty),)* }) => {
+    (@kinds { $($name:ident($scheduler:ty) in $module:ident,)* }) => {
         impl<Q: Leaf> Scheduler<Q> {
             /// The scheduler called `kind`, or that of the rule called so, for those whom it serves.
             pub fn build(kind: &str, values: &Values, served: &Served) -> Result<Self, Vec<Problem>> {
-                $(if kind == <$scheduler as Kind>::TABLE.kind {
+                $(if kind == crate::$module::TABLE.kind {
                     return <$scheduler>::build(values, served).map(|s| Scheduler::$name(Box::new(s)));
                 })*
                 panic!("there is no scheduler {kind}")
@@ -74,7 +74,7 @@ macro_rules! schedulers {
 
             /// See [`Kind::check`]; `None` where no scheduler is called `kind`.
             pub fn check(kind: &str, values: &Values) -> Option<Vec<Problem>> {
-                $(if kind == <$scheduler as Kind>::TABLE.kind {
+                $(if kind == crate::$module::TABLE.kind {
                     return Some(<$scheduler>::check(values));
                 })*
                 None
@@ -82,7 +82,7 @@ macro_rules! schedulers {
 
             /// See [`Kind::check_link`].
             pub fn check_link(kind: &str, values: &Values, rate: Rate) -> Vec<Problem> {
-                $(if kind == <$scheduler as Kind>::TABLE.kind {
+                $(if kind == crate::$module::TABLE.kind {
                     return <$scheduler>::check_link(values, rate);
                 })*
                 Vec::new()
@@ -90,7 +90,7 @@ macro_rules! schedulers {
 
             /// See [`Kind::limit`].
             pub fn limit(kind: &str, values: &Values) -> Option<Value> {
-                $(if kind == <$scheduler as Kind>::TABLE.kind {
+                $(if kind == crate::$module::TABLE.kind {
                     return <$scheduler>::limit(values);
                 })*
                 None
@@ -98,7 +98,7 @@ macro_rules! schedulers {
 
             /// See [`Kind::marks`]; `None` where no scheduler is called `kind`.
             pub fn marks(kind: &str, values: &Values) -> Option<bool> {
-                $(if kind == <$scheduler as Kind>::TABLE.kind {
+                $(if kind == crate::$module::TABLE.kind {
                     return Some(<$scheduler>::marks(values));
                 })*
                 None
@@ -285,16 +285,16 @@ schedulers! {
     }
     disciplines {
         /// See [`crate::cake`].
-        Cake(Cake),
+        Cake(Cake) in cake,
         /// See [`crate::cobalt`].
-        Cobalt(Cobalt),
+        Cobalt(Cobalt) in cobalt,
         /// See [`crate::dualpi2`].
-        DualPi2(DualPi2),
+        DualPi2(DualPi2) in dualpi2,
         /// See [`crate::fq`].
-        Fq(Fq),
+        Fq(Fq) in fq,
         /// See [`crate::fq_codel`].
-        FqCodel(FqCodel),
+        FqCodel(FqCodel) in fq_codel,
         /// See [`crate::fq_pie`].
-        FqPie(FqPie),
+        FqPie(FqPie) in fq_pie,
     }
 }

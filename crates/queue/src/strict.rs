@@ -47,8 +47,6 @@ impl Schedule for Strict {
 }
 
 impl Kind for Strict {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, served: &Served) -> Result<Strict, Vec<Problem>> {
         let names = Given::read(values).order;
         let classes = served.link.classes;

@@ -72,8 +72,6 @@ impl Schedule for Tbf {
 }
 
 impl Kind for Tbf {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, _served: &Served) -> Result<Tbf, Vec<Problem>> {
         Params::new(&Given::read(values)).map(Tbf::new)
     }

@@ -179,8 +179,6 @@ impl VirtualQueue {
 }
 
 impl Rule for VirtualQueue {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, link: LinkFacts) -> Result<VirtualQueue, Vec<Problem>> {
         Params::new(values, link.rate).map(VirtualQueue::new)
     }

@@ -95,8 +95,6 @@ impl Station for ActivityMeter {
 }
 
 impl Kind for ActivityMeter {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, owner: Owner) -> Result<ActivityMeter, Vec<Problem>> {
         Params::new(values, owner.classes, owner.weight, false).map(ActivityMeter::new)
     }
@@ -118,8 +116,6 @@ impl Station for FairMeter {
 }
 
 impl Kind for FairMeter {
-    const TABLE: &'static Mechanism = &FAIR_TABLE;
-
     fn build(values: &Values, owner: Owner) -> Result<FairMeter, Vec<Problem>> {
         Params::new(values, owner.classes, owner.weight, true).map(|p| FairMeter(ActivityMeter::new(p)))
     }

@@ -94,8 +94,6 @@ impl Station for BandwidthManager {
 }
 
 impl Kind for BandwidthManager {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, _owner: Owner) -> Result<BandwidthManager, Vec<Problem>> {
         Params::new(values).map(BandwidthManager::new)
     }

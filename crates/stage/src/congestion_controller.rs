@@ -287,8 +287,6 @@ impl Station for CongestionController {
 }
 
 impl Kind for CongestionController {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, _owner: Owner) -> Result<CongestionController, Vec<Problem>> {
         Ok(CongestionController::new(Params::read(values)))
     }

@@ -66,8 +66,6 @@ impl Station for CongestionMeter {
 }
 
 impl Kind for CongestionMeter {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(_values: &Values, _owner: Owner) -> Result<CongestionMeter, Vec<Problem>> {
         Ok(CongestionMeter::default())
     }

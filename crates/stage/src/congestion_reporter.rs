@@ -214,8 +214,6 @@ impl Station for CongestionReporter {
 }
 
 impl Kind for CongestionReporter {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, _owner: Owner) -> Result<CongestionReporter, Vec<Problem>> {
         Ok(CongestionReporter::new(Params::read(values)))
     }

@@ -54,8 +54,6 @@ impl Station for CsfqEdge {
 }
 
 impl Kind for CsfqEdge {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, owner: Owner) -> Result<CsfqEdge, Vec<Problem>> {
         Ok(CsfqEdge::new(Given::read(values).memory, owner.weight))
     }

@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use evenflow_base::schema::{Mechanism, Problem, Values, sound};
+use evenflow_base::schema::{Problem, Values, sound};
 use evenflow_base::{Codepoint, Duration, Heap, Packet, Reason, Stream, Time};
 
 use crate::Kept;
@@ -318,8 +318,6 @@ impl Station for Auditing {
 }
 
 impl Kind for Auditing {
-    const TABLE: &'static Mechanism = &auditor::TABLE;
-
     fn build(values: &Values, owner: Owner) -> Result<Auditing, Vec<Problem>> {
         if is_named(values) {
             return Params::new(values, owner.classes).map(|params| Auditing::Dropper(Dropper::new(params)));

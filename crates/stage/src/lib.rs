@@ -31,7 +31,7 @@ pub mod window_tuner;
 pub mod windows;
 
 use evenflow_base::schema::{Mechanism, Problem, Values};
-use evenflow_base::{Packet, Reason, Time};
+use evenflow_base::{Packet, Time};
 
 pub use activity_meter::{ActivityMeter, FairMeter};
 pub use auditor::Auditor;
@@ -63,7 +63,7 @@ pub enum Message {
 
 /// The places of the stages: variant, type, and what calls them by name.
 macro_rules! stages {
-    ($($(#[$doc:meta])* $name:ident($stage:ty),)*) => {
+    ($($(#[$doc:meta])* $name:ident($stage:ty) = $table:expr,)*) => {
         stages!(@all {
             $($(#[$doc])* $name($stage),)*
             /// One that is no part of this crate.
@@ -71,12 +71,12 @@ macro_rules! stages {
         });
 
         /// The tables of all stages.
-        pub static MECHANISMS: &[&Mechanism] = &[$(<$stage as Kind>::TABLE,)*];
+        pub static MECHANISMS: &[&Mechanism] = &[$(&$table,)*];
 
         impl Stage {
             /// The stage called `kind`.
             pub fn build(kind: &str, values: &Values, owner: Owner) -> Result<Stage, Vec<Problem>> {
-                $(if kind == <$stage as Kind>::TABLE.kind {
+                $(if kind == $table.kind {
                     return <$stage as Kind>::build(values, owner).map(Stage::$name);
                 })*
                 panic!("there is no stage {kind}")
@@ -85,7 +85,7 @@ macro_rules! stages {
 
         /// See [`Kind::needs_windows`].
         pub fn needs_windows(kind: &str, values: &Values) -> bool {
-            $(if kind == <$stage as Kind>::TABLE.kind {
+            $(if kind == $table.kind {
                 return <$stage as Kind>::needs_windows(values);
             })*
             panic!("there is no stage {kind}")
@@ -93,7 +93,7 @@ macro_rules! stages {
 
         /// See [`Kind::classes_after`].
         pub fn classes_after(kind: &str, values: &Values, class: &str) -> Vec<String> {
-            $(if kind == <$stage as Kind>::TABLE.kind {
+            $(if kind == $table.kind {
                 return <$stage as Kind>::classes_after(values, class);
             })*
             panic!("there is no stage {kind}")
@@ -102,7 +102,7 @@ macro_rules! stages {
         /// The traffic classes that a stage may assign, each with its parameter, and the other words that
         /// such a parameter allows.
         pub fn classes_given(kind: &str, values: &Values) -> (Vec<(&'static str, String)>, &'static [&'static str]) {
-            $(if kind == <$stage as Kind>::TABLE.kind {
+            $(if kind == $table.kind {
                 return (<$stage as Kind>::classes_given(values), <$stage as Kind>::words_for_classes());
             })*
             panic!("there is no stage {kind}")
@@ -110,7 +110,7 @@ macro_rules! stages {
 
         /// See [`Kind::buckets`].
         pub fn buckets(kind: &str, values: &Values) -> &'static [&'static str] {
-            $(if kind == <$stage as Kind>::TABLE.kind {
+            $(if kind == $table.kind {
                 return <$stage as Kind>::buckets(values);
             })*
             panic!("there is no stage {kind}")
@@ -118,7 +118,7 @@ macro_rules! stages {
 
         /// See [`Kind::reads`].
         pub fn reads(kind: &str, values: &Values) -> Option<Reads> {
-            $(if kind == <$stage as Kind>::TABLE.kind {
+            $(if kind == $table.kind {
                 return <$stage as Kind>::reads(values);
             })*
             panic!("there is no stage {kind}")
@@ -126,7 +126,7 @@ macro_rules! stages {
 
         /// See [`Kind::grows`].
         pub fn grows(kind: &str, values: &Values) -> f64 {
-            $(if kind == <$stage as Kind>::TABLE.kind {
+            $(if kind == $table.kind {
                 return <$stage as Kind>::grows(values);
             })*
             panic!("there is no stage {kind}")
@@ -134,7 +134,7 @@ macro_rules! stages {
 
         /// See [`Kind::shows`].
         pub fn shows(kind: &str, values: &Values, name: &str) -> bool {
-            $(if kind == <$stage as Kind>::TABLE.kind {
+            $(if kind == $table.kind {
                 return <$stage as Kind>::shows(values, name);
             })*
             panic!("there is no stage {kind}")
@@ -142,7 +142,7 @@ macro_rules! stages {
 
         /// See [`Kind::needs_round_trips`].
         pub fn needs_round_trips(kind: &str, values: &Values) -> bool {
-            $(if kind == <$stage as Kind>::TABLE.kind {
+            $(if kind == $table.kind {
                 return <$stage as Kind>::needs_round_trips(values);
             })*
             panic!("there is no stage {kind}")
@@ -150,7 +150,7 @@ macro_rules! stages {
 
         /// See [`Kind::problems`].
         pub fn check_partly(kind: &str, values: &Values) -> Vec<Problem> {
-            $(if kind == <$stage as Kind>::TABLE.kind {
+            $(if kind == $table.kind {
                 return <$stage as Kind>::problems(values);
             })*
             Vec::new()
@@ -212,48 +212,42 @@ macro_rules! stages {
 // A new stage is a line here, in the order in which documents list them.
 stages! {
     /// See [`activity_meter`].
-    Activity(ActivityMeter),
+    Activity(ActivityMeter) = activity_meter::TABLE,
     /// See [`auditor`].
-    Auditor(dropper::Auditing),
+    Auditor(dropper::Auditing) = auditor::TABLE,
     /// See [`bandwidth_manager`].
-    Bandwidth(BandwidthManager),
+    Bandwidth(BandwidthManager) = bandwidth_manager::TABLE,
     /// See [`congestion_controller`].
-    Controller(congestion_controller::CongestionController),
+    Controller(congestion_controller::CongestionController) = congestion_controller::TABLE,
     /// See [`congestion_meter`].
-    CongestionMeter(congestion_meter::CongestionMeter),
+    CongestionMeter(congestion_meter::CongestionMeter) = congestion_meter::TABLE,
     /// See [`congestion_policer`].
-    Congestion(reecn_policer::Policing),
+    Congestion(reecn_policer::Policing) = congestion_policer::TABLE,
     /// See [`congestion_reporter`].
-    Reporter(congestion_reporter::CongestionReporter),
+    Reporter(congestion_reporter::CongestionReporter) = congestion_reporter::TABLE,
     /// See [`csfq_edge`].
-    CsfqEdge(CsfqEdge),
+    CsfqEdge(CsfqEdge) = csfq_edge::TABLE,
     /// See [`activity_meter`].
-    Fair(FairMeter),
+    Fair(FairMeter) = activity_meter::FAIR_TABLE,
     /// See [`policer`].
-    Policer(Policer),
+    Policer(Policer) = policer::TABLE,
     /// See [`probe_stage`].
-    Probe(ProbeStage),
+    Probe(ProbeStage) = probe_stage::TABLE,
     /// See [`rate_meter`].
-    Rate(RateMeter),
+    Rate(RateMeter) = rate_meter::TABLE,
     /// See [`rewriter`].
-    Rewriter(Rewriter),
+    Rewriter(Rewriter) = rewriter::TABLE,
     /// See [`shaper`].
-    Shaper(Shaper),
+    Shaper(Shaper) = shaper::TABLE,
     /// See [`tunnel`].
-    TunnelEgress(TunnelEgress),
+    TunnelEgress(TunnelEgress) = tunnel::EGRESS,
     /// See [`tunnel`].
-    TunnelIngress(TunnelIngress),
+    TunnelIngress(TunnelIngress) = tunnel::INGRESS,
     /// See [`window_tuner`].
-    Tuner(WindowTuner),
+    Tuner(WindowTuner) = window_tuner::TABLE,
 }
 
 /// Errors in the combination of several parameters.
 pub fn check(kind: &str, values: &Values) -> Vec<Problem> {
     Stage::build(kind, values, Owner::of(&[])).err().unwrap_or_default()
-}
-
-/// The reasons for drops and marks that a kind's table declares.
-pub fn reasons(table: &Mechanism) -> Vec<Reason> {
-    let declared = |reason: &&Reason| table.counters.iter().any(|counter| counter.name == reason.name());
-    Reason::ALL.iter().filter(declared).copied().collect()
 }

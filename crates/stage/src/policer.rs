@@ -189,8 +189,6 @@ impl Station for Policer {
 }
 
 impl Kind for Policer {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, owner: Owner) -> Result<Policer, Vec<Problem>> {
         Params::new(values, owner.classes).map(Policer::new)
     }

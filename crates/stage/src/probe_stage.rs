@@ -139,8 +139,6 @@ impl Station for ProbeStage {
 }
 
 impl Kind for ProbeStage {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, _owner: Owner) -> Result<ProbeStage, Vec<Problem>> {
         let params = Params::read(values);
         let set_at = params.set_at.map_or(Time::ZERO, Time::from_seconds);

@@ -107,8 +107,6 @@ impl Station for RateMeter {
 }
 
 impl Kind for RateMeter {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, _owner: Owner) -> Result<RateMeter, Vec<Problem>> {
         let Given { memory, start } = Given::read(values);
         Ok(RateMeter::new(memory, start))

@@ -6,7 +6,7 @@
 //! - `rate-bytes` (A'): packets cost bytes. Tokens come at TCP's rate for the flow's fraction of reports.
 //! - `volume` (B): reports cost their bytes, for all flows of a user together.
 
-use evenflow_base::schema::{Mechanism, Problem, Type, Value, Values, sound};
+use evenflow_base::schema::{Problem, Type, Value, Values, sound};
 use evenflow_base::{Codepoint, Duration, Packet, Reason, Stream, Time, flags};
 
 use crate::congestion_policer::RuleWord::{self, RateBytes, TcpRate, Volume};
@@ -748,8 +748,6 @@ impl Station for Policing {
 }
 
 impl Kind for Policing {
-    const TABLE: &'static Mechanism = &congestion_policer::TABLE;
-
     fn build(values: &Values, owner: Owner) -> Result<Policing, Vec<Problem>> {
         let missing = missing(values);
         if !missing.is_empty() {

@@ -175,8 +175,6 @@ impl Station for Rewriter {
 }
 
 impl Kind for Rewriter {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, owner: Owner) -> Result<Rewriter, Vec<Problem>> {
         Params::new(values, owner.classes).map(Rewriter::new)
     }

@@ -91,8 +91,6 @@ impl Station for Shaper {
 }
 
 impl Kind for Shaper {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, _owner: Owner) -> Result<Shaper, Vec<Problem>> {
         let given = Given::read(values);
         let params = Params::new(&given.buckets)?;

@@ -1,6 +1,6 @@
 //! The interface of stages: events, verdicts, and requests to the engine.
 
-use evenflow_base::schema::{Mechanism, Problem, Values, Way};
+use evenflow_base::schema::{Problem, Values, Way};
 use evenflow_base::{Duration, Options, Packet, Rate, Reason, Share, Stream, Time, flags};
 
 use crate::Message;
@@ -263,9 +263,6 @@ pub trait Station: std::fmt::Debug + Send {
 
 /// A stage that scenarios name: its table, how it is made, and what others must know of it.
 pub trait Kind: Station + Sized {
-    /// Its table. Its traits say in which directions it acts: others are never called.
-    const TABLE: &'static Mechanism;
-
     /// From decoded values.
     fn build(values: &Values, owner: Owner) -> Result<Self, Vec<Problem>>;
 

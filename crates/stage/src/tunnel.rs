@@ -127,8 +127,6 @@ impl Station for TunnelIngress {
 }
 
 impl Kind for TunnelIngress {
-    const TABLE: &'static Mechanism = &INGRESS;
-
     fn build(values: &Values, owner: Owner) -> Result<TunnelIngress, Vec<Problem>> {
         sound(Self::problems(values))?;
         let given = Entrance::read(values);
@@ -356,8 +354,6 @@ impl Station for TunnelEgress {
 }
 
 impl Kind for TunnelEgress {
-    const TABLE: &'static Mechanism = &EGRESS;
-
     fn build(values: &Values, owner: Owner) -> Result<TunnelEgress, Vec<Problem>> {
         let given = Outlet::read(values);
         Ok(TunnelEgress::new(Exit {

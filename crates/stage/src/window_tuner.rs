@@ -237,8 +237,6 @@ impl Station for WindowTuner {
 }
 
 impl Kind for WindowTuner {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, _owner: Owner) -> Result<WindowTuner, Vec<Problem>> {
         Params::new(values).map(WindowTuner::new)
     }

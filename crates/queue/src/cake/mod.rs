@@ -377,8 +377,6 @@ impl Schedule for Cake {
 }
 
 impl Kind for Cake {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, served: &Served) -> Result<Cake, Vec<Problem>> {
         Ok(Cake::new(Params::read(values), served.hash.clone(), served.draws.clone()))
     }

@@ -18,7 +18,7 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use evenflow_base::credit::{Arithmetic, Cells, Price, depth};
-use evenflow_base::schema::{Mechanism, Problem, Values};
+use evenflow_base::schema::{Problem, Values};
 use evenflow_base::{Duration, Heap, Packet, Rate, Reason, Share, Stream, Time, Verdict};
 
 pub use params::{
@@ -795,8 +795,6 @@ impl<Q: Nested<Params = LeafParams>> Schedule for Htb<Q> {
 }
 
 impl<Q: Nested<Params = LeafParams>> Kind for Htb<Q> {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, served: &Served) -> Result<Htb<Q>, Vec<Problem>> {
         let params = match values.raw(tables::Given::each) {
             None => Params::by_class(values, served.link.classes),

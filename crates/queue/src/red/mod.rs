@@ -705,8 +705,6 @@ impl Red {
 }
 
 impl Rule for Red {
-    const TABLE: &'static Mechanism = &TABLE;
-
     fn build(values: &Values, link: LinkFacts) -> Result<Red, Vec<Problem>> {
         Params::new(values, link).map(Red::new)
     }

@@ -10,11 +10,6 @@ use super::recovery::{LossRecovery, recovery};
 use super::{Life, Sender};
 
 impl Sender {
-    /// Whether the FIN was sent for, and all before it.
-    pub fn finishes(&self) -> bool {
-        self.core.finishes()
-    }
-
     /// Whether a segment that ends at `end` holds the FIN.
     #[inline]
     pub fn carries_fin(&self, end: u64) -> bool {
