@@ -69,10 +69,6 @@ impl Rule for ConstantProbability {
             (false, false) => Verdict::Accept,
         }
     }
-
-    fn marks(values: &Values) -> bool {
-        Action::marks(values)
-    }
 }
 
 params! {

@@ -132,10 +132,6 @@ impl Rule for LoadBased {
             self.parts[0] += u64::from(size);
         }
     }
-
-    fn marks(values: &Values) -> bool {
-        Action::marks(values)
-    }
 }
 
 const PAPER: &str = "Siris et al. 2002, section 5";

@@ -84,10 +84,6 @@ impl Rule for Rem {
             self.next = last_strike(self.next, self.params.period, until);
         }
     }
-
-    fn marks(values: &Values) -> bool {
-        Action::marks(values)
-    }
 }
 
 const PAPER: &str = "Athuraliya et al. 2001";

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use evenflow_base::schema::{Problem, Values};
 use evenflow_base::{Duration, Packet, Rate, Stream, Time, Verdict};
 
+use crate::Action;
+
 /// The link that a rule is built for: what its parameters may default to.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LinkFacts<'a> {
@@ -109,8 +111,8 @@ pub trait Rule: Clone + std::fmt::Debug + Sized {
     }
 
     /// Whether it marks ECN-capable packets with these parameters; some may be missing.
-    fn marks(_values: &Values) -> bool {
-        false
+    fn marks(values: &Values) -> bool {
+        Action::marks(values)
     }
 
     /// Errors in the combination of parameters, if some could not be decoded and are missing.

@@ -212,10 +212,6 @@ impl Rule for VirtualQueue {
     fn heap_bytes(&self) -> u64 {
         self.backlog.sizes.heap_bytes()
     }
-
-    fn marks(values: &Values) -> bool {
-        Action::marks(values)
-    }
 }
 
 const FACTOR: Range = Range { min: 0.0, closed: false, max: 1.0 };

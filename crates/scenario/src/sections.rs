@@ -398,7 +398,7 @@ section! {
 }
 
 /// Observables of every flow: `groups.G.users[i].flows[j].received_bytes`. A TCP flow also has those of its
-/// sender ([`evenflow_transport::observables::OBSERVABLES`]).
+/// sender ([`evenflow_transport::sender::observe::View`]).
 pub(crate) const FLOW: &[Observable] = &[Observable::new(
     "received_bytes",
     "B",

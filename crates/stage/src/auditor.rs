@@ -514,7 +514,25 @@ pub(crate) struct Counts {
     pub(crate) least: f64,
 }
 
-/// What every rule shows.
+/// The account of a packet, which is known or may be that of `key`; it counts both.
+pub(crate) fn opened<'a, T: Default>(
+    flows: &'a mut Kept<T>,
+    known: Option<u32>,
+    key: u64,
+    now: Time,
+    counts: &mut Counts,
+) -> &'a mut T {
+    counts.arrived += 1;
+    match known {
+        Some(place) => flows.at(place, now),
+        None => flows.of(key, now, || {
+            counts.seen_flows += 1;
+            T::default()
+        }),
+    }
+}
+
+/// The values shown by each rule.
 pub(crate) struct View<'a> {
     pub(crate) flows: usize,
     pub(crate) held: usize,
@@ -613,16 +631,9 @@ impl Auditor {
             return Verdict::Pass;
         }
         let alone = known.is_some() || declares || !params.together;
-        let (counts, mut fresh) = (&mut self.counts, false);
-        let account = match known {
-            Some(place) => self.flows.at(place, now),
-            None => self.flows.of(if alone { flow } else { STRANGERS }, now, || {
-                fresh = true;
-                Account::default()
-            }),
-        };
-        counts.seen_flows += u64::from(fresh);
-        counts.arrived += 1;
+        let key = if alone { flow } else { STRANGERS };
+        let counts = &mut self.counts;
+        let account = opened(&mut self.flows, known, key, now, counts);
         let mut met = Met { loss: 0.0, mark: if params.audit.ecn { said.mark } else { 0.0 } };
         let mut late = 0.0;
         if params.audit.loss && alone && !packet.is_datagram() {

@@ -262,7 +262,7 @@ pub(crate) struct Counts {
     pub(crate) policed_owners: u64,
 }
 
-/// What every rule shows.
+/// The values shown by each rule.
 pub(crate) struct View<'a> {
     pub(crate) tokens: Option<f64>,
     pub(crate) rtt: Option<f64>,

@@ -13,7 +13,7 @@ use evenflow_base::{Codepoint, Duration, Heap, Packet, Reason, Stream, Time};
 
 use crate::Kept;
 use crate::auditor::{
-    self, ActionWord, AuditWord, Auditor, Counts, Given, RuleWord, STRANGERS, Strangers, View,
+    self, ActionWord, AuditWord, Auditor, Counts, Given, RuleWord, STRANGERS, Strangers, View, opened,
 };
 use crate::congestion_policer::{Encoding, class_after, class_given, class_problem, numbered, unit};
 use crate::station::{Cx, HeldPacket, Kind, Owner, Pass, Reads, Station};
@@ -196,16 +196,9 @@ impl Dropper {
             return false;
         }
         let alone = known.is_some() || worth > 0 || !params.together;
-        let (counts, mut fresh) = (&mut self.counts, false);
-        let account = match known {
-            Some(place) => self.flows.at(place, now),
-            None => self.flows.of(if alone { flow } else { STRANGERS }, now, || {
-                fresh = true;
-                Account::default()
-            }),
-        };
-        counts.seen_flows += u64::from(fresh);
-        counts.arrived += 1;
+        let key = if alone { flow } else { STRANGERS };
+        let counts = &mut self.counts;
+        let account = opened(&mut self.flows, known, key, now, counts);
         let amount = params.unit.of(packet.size);
         if let Rule::Paper { weight, .. } = params.rule
             && codepoint != Codepoint::Credit

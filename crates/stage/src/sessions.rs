@@ -332,7 +332,7 @@ impl Sessions {
         self.opened
     }
 
-    /// Total rate of the open sessions: the capacity, but for rounding.
+    /// Total rate of the open sessions: the capacity, up to rounding.
     pub fn assigned(&self) -> f64 {
         // In a fixed order, from zero: without sessions it is 0, not -0.
         let sum = self.open.iter().fold(0.0, |sum, session| sum + session.share.0);

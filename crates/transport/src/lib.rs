@@ -4,14 +4,13 @@
 //! window. [`Receiver`] reassembles and acknowledges. A [`Profile`] is data. Times are arguments; the caller
 //! wakes an endpoint at [`Sender::deadline`] and [`Receiver::deadline`].
 
-#[macro_use(params, words)]
+#[macro_use(observables, params, words)]
 extern crate evenflow_base;
 
 pub mod congestion_control;
 pub mod connection;
 pub mod ecn;
 pub mod exposure;
-pub mod observables;
 pub mod profile;
 pub mod receiver;
 pub mod rtt;

@@ -1205,7 +1205,7 @@ initial_window = "10 packets""#,
     doc: "A TCP profile, whose options may be overridden, and a congestion control.",
     source: "docs/tcp.md",
     params: PARAMS,
-    observables: crate::observables::OBSERVABLES,
+    observables: crate::sender::observe::View::OBSERVABLES,
     deviations: &[Deviation {
         what: "save_metrics is off in linux3.2 too; Linux keeps route metrics by default.",
         why: "Connections must not depend on earlier ones unless a scenario requests it.",

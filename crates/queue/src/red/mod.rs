@@ -752,10 +752,6 @@ impl Rule for Red {
     fn presets() -> Option<Vec<Vec<String>>> {
         Some(presets::rows())
     }
-
-    fn marks(values: &Values) -> bool {
-        Action::marks(values)
-    }
 }
 
 // --- the table -----------------------------------------------------------------------------------------------------------

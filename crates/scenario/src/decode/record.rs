@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use evenflow_base::Duration;
 use evenflow_base::schema::{Observable, Range, Type};
-use evenflow_transport::observables::{OBSERVABLES, is_probed};
+use evenflow_transport::sender::observe::{View, is_probed};
 use serde_json::Value as Json;
 
 use super::drafts::Network;
@@ -480,7 +480,7 @@ impl Reader<'_> {
         let draft = &self.network.groups[index];
         let controls = draft.traffic.iter().flatten().filter_map(|t| t.tcp.as_ref()?.as_ref());
         let own = controls.flat_map(|tcp| named(tcp.congestion_control.mechanism.observables));
-        let valid = named(OBSERVABLES).chain(named(FLOW)).chain(own);
+        let valid = named(View::OBSERVABLES).chain(named(FLOW)).chain(own);
         let observable = observable(name.name, valid, "a flow", at)?;
         let of_sender = !named(FLOW).any(|name| name == observable);
         let (per_user, kind) = (draft.lasting_flows(), draft.opens());

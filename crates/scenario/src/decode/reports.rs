@@ -50,7 +50,7 @@ fn unheard(network: &Network) {
         let heard: Vec<bool> =
             through.flat_map(|group| group.profiles().map(|(profile, _)| heeds(profile.ecn))).collect();
         if !heard.is_empty() && !heard.contains(&true) {
-            network.stage(i).key(congestion_controller::Given::mode.name).error(
+            network.stage(i).key(congestion_controller::Params::mode.name).error(
                 "\"split\" sets ECE for senders with tcp.ecn = \"gateway\", but no sender on this path has it; \
                  nearest: \"police\"",
             );
@@ -61,7 +61,7 @@ fn unheard(network: &Network) {
 /// Whether a stage is a gateway that sets ECE; `None`: its mode could not be read.
 fn splits(draft: &StageDraft) -> Option<bool> {
     if draft.kind() == CONTROLLER {
-        draft.says(congestion_controller::Given::mode, Mode::Split)
+        draft.says(congestion_controller::Params::mode, Mode::Split)
     } else {
         Some(false)
     }

@@ -9,7 +9,7 @@ mod core;
 mod counts;
 mod flow;
 pub mod metrics;
-mod observe;
+pub mod observe;
 mod recovery;
 
 use evenflow_base::{Carried, Duration, Packet, Time, flags};

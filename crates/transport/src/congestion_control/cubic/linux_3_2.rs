@@ -63,7 +63,7 @@ struct Round {
 
 /// Curve and hybrid slow start.
 #[derive(Clone, Copy, Debug)]
-pub struct Curve {
+pub struct Linux3_2 {
     beta: u64,
     scale: u64,
     reno_eighths: u64,
@@ -99,17 +99,17 @@ fn eighths(time: Duration) -> u64 {
     (time.0 / 1000 * 8 / 1000).max(1)
 }
 
-impl Curve {
+impl Linux3_2 {
     /// A fresh curve.
-    pub fn new(shape: &Shape, hystart: bool) -> Curve {
+    pub(super) fn new(shape: &Shape, exit: SlowStart) -> Linux3_2 {
         let beta = libm::round(shape.beta * 1024.0) as u64;
-        Curve {
+        Linux3_2 {
             beta,
             scale: 10 * (libm::round(shape.c * 102.4) as u64).max(1),
             reno_eighths: 8 * (1024 + beta) / 3 / (1024 - beta),
             fast_convergence: shape.fast_convergence,
             friendly: shape.reno_friendly,
-            hystart,
+            hystart: exit == SlowStart::Hystart,
             last_max: 0,
             lost: false,
             epoch: None,
@@ -121,28 +121,6 @@ impl Curve {
             found: false,
             round: Round::default(),
             now: 0,
-        }
-    }
-
-    /// Every ACK of new data: the mean of what one covers, the least delay, and whether slow start ends.
-    /// Delays of the first second of an epoch are not looked at.
-    pub fn on_ack(&mut self, w: &mut Window, acked: &Acked, open: bool) {
-        self.now = acked.now.0 / 1_000_000;
-        if open {
-            self.per_ack = self.per_ack - (self.per_ack >> 4) + acked.segments;
-        }
-        let Some(rtt) = acked.rtt else { return };
-        if self.epoch.is_some_and(|epoch| jiffies(acked.now).saturating_sub(epoch.began) < HZ) {
-            return;
-        }
-        let delay = eighths(rtt);
-        let least = self.delay_min.map_or(delay, |least| least.min(delay));
-        self.delay_min = Some(least);
-        if self.hystart && !self.found && w.cwnd <= w.ssthresh && w.cwnd >= LOW_WINDOW * acked.mss {
-            self.look_for_an_exit(delay, least);
-            if self.found {
-                w.ssthresh = w.cwnd;
-            }
         }
     }
 
@@ -158,24 +136,6 @@ impl Curve {
             round.samples += 1;
         } else if round.least.is_some_and(|lowest| lowest > least + rise(least)) {
             self.found = true;
-        }
-    }
-
-    /// Slow start below the threshold, the curve beyond.
-    pub fn grow(&mut self, w: &mut Window, acked: &Acked) {
-        if w.cwnd < w.ssthresh {
-            if self.hystart && acked.una > self.round.end {
-                self.begin_round(acked.next);
-            }
-            w.cwnd += acked.mss;
-            return;
-        }
-        self.update((w.cwnd / acked.mss) as u64, jiffies(acked.now));
-        if self.credit >= self.count {
-            w.cwnd += acked.mss;
-            self.credit = 0;
-        } else {
-            self.credit += 1;
         }
     }
 
@@ -242,8 +202,75 @@ impl Curve {
         self.lost_all(self.round.end);
     }
 
+}
+
+impl Control for Linux3_2 {
+    fn needs(&self) -> Needs {
+        Needs { every_ack: true, ..Needs::default() }
+    }
+
+    /// Every ACK of new data: the mean of what one covers, the least delay, and whether slow start ends.
+    /// Delays of the first second of an epoch are not looked at.
+    fn on_ack(&mut self, w: &mut Window, acked: &Acked, open: bool) {
+        self.now = acked.now.0 / 1_000_000;
+        if open {
+            self.per_ack = self.per_ack - (self.per_ack >> 4) + acked.segments;
+        }
+        let Some(rtt) = acked.rtt else { return };
+        if self.epoch.is_some_and(|epoch| jiffies(acked.now).saturating_sub(epoch.began) < HZ) {
+            return;
+        }
+        let delay = eighths(rtt);
+        let least = self.delay_min.map_or(delay, |least| least.min(delay));
+        self.delay_min = Some(least);
+        if self.hystart && !self.found && w.cwnd <= w.ssthresh && w.cwnd >= LOW_WINDOW * acked.mss {
+            self.look_for_an_exit(delay, least);
+            if self.found {
+                w.ssthresh = w.cwnd;
+            }
+        }
+    }
+
+    /// Slow start below the threshold, the curve beyond.
+    fn grow(&mut self, w: &mut Window, acked: &Acked) {
+        if w.cwnd < w.ssthresh {
+            if self.hystart && acked.una > self.round.end {
+                self.begin_round(acked.next);
+            }
+            w.cwnd += acked.mss;
+            return;
+        }
+        self.update((w.cwnd / acked.mss) as u64, jiffies(acked.now));
+        if self.credit >= self.count {
+            w.cwnd += acked.mss;
+            self.credit = 0;
+        } else {
+            self.credit += 1;
+        }
+    }
+
+    fn ssthresh(&mut self, w: &Window, event: &Congestion) -> f64 {
+        let ssthresh = self.reduce((w.cwnd / event.mss) as u64) as f64 * event.mss;
+        if event.signal == Signal::Timeout {
+            self.forget();
+        }
+        ssthresh
+    }
+
+    fn on_timeout_confirmed(&mut self, next: u64) {
+        self.lost_all(next);
+    }
+
+    /// The window is the last maximum (`bictcp_undo_cwnd`).
+    fn on_spurious_loss(&mut self, w: &mut Window, spurious: &Spurious) {
+        match spurious.to {
+            UndoTo::Before => spurious.restore(w),
+            UndoTo::TwiceThreshold => spurious.restore_to(w, self.last_max as f64 * spurious.mss),
+        }
+    }
+
     /// K in seconds, W_max and Reno's window in packets.
-    pub fn observe(&self, name: &str) -> Option<f64> {
+    fn observe(&self, name: &str) -> Option<f64> {
         match name {
             "k" => self.epoch.map(|epoch| epoch.k as f64 / 1024.0),
             "w_max" => (self.last_max > 0).then_some(self.last_max as f64),
@@ -253,62 +280,14 @@ impl Curve {
     }
 }
 
-/// The control.
-#[derive(Clone, Copy, Debug)]
-pub struct Linux3_2(Curve);
-
-impl Linux3_2 {
-    pub(super) fn new(shape: &Shape, exit: SlowStart) -> Linux3_2 {
-        Linux3_2(Curve::new(shape, exit == SlowStart::Hystart))
-    }
-}
-
-impl Control for Linux3_2 {
-    fn needs(&self) -> Needs {
-        Needs { every_ack: true, ..Needs::default() }
-    }
-
-    fn on_ack(&mut self, w: &mut Window, acked: &Acked, open: bool) {
-        self.0.on_ack(w, acked, open);
-    }
-
-    fn grow(&mut self, w: &mut Window, acked: &Acked) {
-        self.0.grow(w, acked);
-    }
-
-    fn ssthresh(&mut self, w: &Window, event: &Congestion) -> f64 {
-        let ssthresh = self.0.reduce((w.cwnd / event.mss) as u64) as f64 * event.mss;
-        if event.signal == Signal::Timeout {
-            self.0.forget();
-        }
-        ssthresh
-    }
-
-    fn on_timeout_confirmed(&mut self, next: u64) {
-        self.0.lost_all(next);
-    }
-
-    /// The window is the last maximum (`bictcp_undo_cwnd`).
-    fn on_spurious_loss(&mut self, w: &mut Window, spurious: &Spurious) {
-        match spurious.to {
-            UndoTo::Before => spurious.restore(w),
-            UndoTo::TwiceThreshold => spurious.restore_to(w, self.0.last_max as f64 * spurious.mss),
-        }
-    }
-
-    fn observe(&self, name: &str) -> Option<f64> {
-        self.0.observe(name)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const MSS: f64 = 1000.0;
 
-    fn curve() -> Curve {
-        Curve::new(&Shape { c: 0.4, beta: 0.7, fast_convergence: true, reno_friendly: true }, true)
+    fn curve() -> Linux3_2 {
+        Linux3_2::new(&Shape { c: 0.4, beta: 0.7, fast_convergence: true, reno_friendly: true }, SlowStart::Hystart)
     }
 
     fn ack(ms: u64, una: u64, next: u64, segments: u64, rtt_ms: u64) -> Acked {
