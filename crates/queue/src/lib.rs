@@ -109,19 +109,9 @@ pub fn marks(kind: &str, values: &Values) -> bool {
     Scheduler::marks(kind, values).unwrap_or_else(|| admission::marks(kind, values))
 }
 
-/// The limit that a scheduler's parameters imply, if they do.
-pub fn implied_limit(kind: &str, values: &Values) -> Option<Value> {
-    Scheduler::limit(kind, values)
-}
-
 /// The limit of a queue with this rule or scheduler where none is given: what its parameters imply, or its document says.
 pub fn default_limit(mechanism: &Mechanism, values: &Values) -> Option<Value> {
-    implied_limit(mechanism.kind, values).or(mechanism.traits.default_limit.map(Value::Packets))
-}
-
-/// Errors of parameters on a link whose rate is never more than `rate`.
-pub fn check_link(kind: &str, values: &Values, rate: Rate) -> Vec<Problem> {
-    Scheduler::check_link(kind, values, rate)
+    Scheduler::limit(mechanism.kind, values).or(mechanism.traits.default_limit.map(Value::Packets))
 }
 
 /// Errors in the combination of several parameters.

@@ -580,6 +580,27 @@ words! {
     }
 }
 
+/// A profile: its name, its options and its description.
+type Stack = (&'static str, fn() -> Profile, &'static str);
+
+/// All profiles.
+const STACKS: [Stack; 6] = [
+    ("rfc", Profile::rfc, "The RFCs in force: the default."),
+    (
+        "linux",
+        Profile::linux,
+        "A current Linux kernel, measured packet by packet on 6.18 (docs/validation.md).",
+    ),
+    ("linux3.2", Profile::linux3_2, "Linux 3.2 at 250 Hz (Debian 7), as in Ben Ameur et al. (2016)."),
+    ("ns3.26", Profile::ns3_26, "TCP NewReno of ns-3 release 3.26 with its defaults."),
+    ("ns2", Profile::ns2, "ns-2's one-way agents: Agent/TCP/Newreno, with sack = true Agent/TCP/Sack1."),
+    (
+        "ns2-linux",
+        Profile::ns2_linux,
+        "ns-2's Agent/TCP/Linux with SACK and timestamps, as in Sanhaji (2015).",
+    ),
+];
+
 /// The names a scenario may give.
 pub const NAMES: &[&str] = &["rfc", "ns3.26", "ns2", "ns2-linux", "linux3.2", "linux"];
 
@@ -618,28 +639,12 @@ const MOST_OUT: u64 = 1 << 30;
 impl Profile {
     /// The profile called `name`; `None` where it is not complete yet.
     pub fn named(name: &str) -> Option<Profile> {
-        match name {
-            "rfc" => Some(Profile::rfc()),
-            "linux" => Some(Profile::linux()),
-            "linux3.2" => Some(Profile::linux3_2()),
-            "ns3.26" => Some(Profile::ns3_26()),
-            "ns2" => Some(Profile::ns2()),
-            "ns2-linux" => Some(Profile::ns2_linux()),
-            _ => None,
-        }
+        STACKS.iter().find(|stack| stack.0 == name).map(|stack| stack.1())
     }
 
     /// Its description.
     pub fn doc(&self) -> &'static str {
-        match self.name {
-            "rfc" => "The RFCs in force: the default.",
-            "linux" => "A current Linux kernel, measured packet by packet on 6.18 (docs/validation.md).",
-            "linux3.2" => "Linux 3.2 at 250 Hz (Debian 7), as in Ben Ameur et al. (2016).",
-            "ns3.26" => "TCP NewReno of ns-3 release 3.26 with its defaults.",
-            "ns2" => "ns-2's one-way agents: Agent/TCP/Newreno, with sack = true Agent/TCP/Sack1.",
-            "ns2-linux" => "ns-2's Agent/TCP/Linux with SACK and timestamps, as in Sanhaji (2015).",
-            _ => "",
-        }
+        STACKS.iter().find(|stack| stack.0 == self.name).map_or("", |stack| stack.2)
     }
 
     /// The RFCs in force (docs/tcp.md).

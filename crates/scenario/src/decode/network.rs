@@ -165,7 +165,8 @@ fn try_rule(direction: &Direction, at: &At) -> Option<()> {
         RateSpec::Opportunities(..) => f64::INFINITY,
     });
     for values in table::likely(&queue.rule.values) {
-        for (name, why) in evenflow_queue::check_link(queue.rule.mechanism.kind, &values, fastest) {
+        for (name, why) in evenflow_queue::Scheduler::check_link(queue.rule.mechanism.kind, &values, fastest)
+        {
             at.key(name).error(why);
         }
     }

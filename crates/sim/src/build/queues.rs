@@ -11,7 +11,7 @@ use evenflow_link::impairments::{Again, Jitter, Loss, LossRule};
 use evenflow_link::{Fifo, Impairments, Link, Queue, Scheduled};
 use evenflow_queue::held::{DRAW, Owner, Served};
 use evenflow_queue::htb;
-use evenflow_queue::{Admission, Gate, Limit, LinkFacts, Qdisc, Scheduler, Setting, implied_limit};
+use evenflow_queue::{Admission, Gate, Limit, LinkFacts, Qdisc, Scheduler, Setting};
 use evenflow_scenario::model::{
     Change, Component, Direction, EventKind, Every, Histogram, InFlight, Jitter as JitterSpec, Lost, Order,
     Queue as QueueSpec, RateSpec, SchedulerPer, Serve, Spec, Subject,
@@ -383,7 +383,7 @@ fn limit_of(queue: &QueueSpec, copy: &Copy, own: &dyn Fn(&str) -> Stream) -> Lim
     let limit = limit.or_else(|| {
         let spec = queue.scheduler.as_ref()?;
         let values = spec.values.drawn(&|what| own(&format!("scheduler.{what}")), copy.index);
-        implied_limit(spec.mechanism.kind, &values)
+        Scheduler::limit(spec.mechanism.kind, &values)
     });
     Limit::new(limit.as_ref())
 }

@@ -3,7 +3,7 @@
 use evenflow_base::schema::{Mechanism, Problem, Room, Traits, Values};
 
 use crate::Profile;
-use crate::profile::WindowBase;
+use crate::profile::{SlowStart as Exit, WindowBase};
 
 use super::slow_start::{SlowStart, slow_start};
 use super::{Acked, Congestion, Control, Registered, WINDOW, Window};
@@ -37,26 +37,12 @@ pub struct NewReno {
     pub start: Option<Box<SlowStart>>,
 }
 
-words! {
-    /// How slow start ends when nothing is lost.
-    pub enum Exit {
-        /// Not at all (RFC 5681).
-        Standard = "standard",
-        /// HyStart++ (RFC 9406).
-        HystartPlusPlus = "hystart++",
-        /// SEARCH (draft-chung-ccwg-search-09).
-        Search = "search",
-        /// SEARCH with its drain phase.
-        SearchDrain = "search-drain",
-    }
-}
-
 params! {
     /// Its parameters in a scenario.
     #[derive(Clone, Copy, Debug)]
     pub struct Given {
         /// Exit from slow start without loss. With one, slow start counts bytes.
-        slow_start: Option<Exit> = Exit::TYPE, Absent("standard")
+        slow_start: Option<Exit> = Choice(&["standard", "hystart++", "search", "search-drain"]), Absent("standard")
             => source: "RFC 9406, draft-chung-ccwg-search-09";
     }
 }
@@ -83,13 +69,8 @@ impl Registered for NewReno {
     const TABLE: &'static Mechanism = &TABLE;
 
     fn build(values: &Values, profile: &Profile, _: f64) -> Result<NewReno, Vec<Problem>> {
-        use crate::profile::SlowStart as Kind;
-        let exit = match Given::read(values).slow_start {
-            None | Some(Exit::Standard) => return Ok(NewReno::of(profile)),
-            Some(Exit::HystartPlusPlus) => Kind::HystartPlusPlus,
-            Some(Exit::Search) => Kind::Search,
-            Some(Exit::SearchDrain) => Kind::SearchDrain,
-        };
+        let exit = Given::read(values).slow_start.filter(|exit| *exit != Exit::Standard);
+        let Some(exit) = exit else { return Ok(NewReno::of(profile)) };
         let start = Some(Box::new(SlowStart::new(exit, profile.slow_start_segments)));
         Ok(NewReno { start, ..NewReno::of(profile) })
     }
