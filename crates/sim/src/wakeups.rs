@@ -135,6 +135,7 @@ impl Wakeups {
         self.place(at, wakeup);
     }
 
+    #[inline(always)]
     fn sink(&mut self, mut at: usize, wakeup: Wakeup) {
         while let Some(left) = self.heap.get(2 * at + 1) {
             let mut below = 2 * at + 1;

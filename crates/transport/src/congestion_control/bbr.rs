@@ -339,7 +339,7 @@ impl Registered for Bbr {
             restarting: false,
             started: false,
             now: Time::ZERO,
-            stamps: false,
+            stamps: true,
             bandwidth: 0.0,
             rates: [0.0; 2],
             bandwidth_short: f64::INFINITY,
@@ -403,6 +403,7 @@ impl Control for Bbr {
         Needs {
             every_mark: true,
             rate_samples: true,
+            no_growth: true,
             states: true,
             pacing: true,
             random: true,
@@ -620,12 +621,19 @@ impl Bbr {
     /// Something happens at `now`: the first segment starts the clocks, and a cycle that a loss began starts.
     fn tick(&mut self, now: Time) {
         self.now = now;
-        if !self.started {
+        if self.stamps {
+            self.stamp(now);
+        }
+    }
+
+    #[cold]
+    fn stamp(&mut self, now: Time) {
+        self.stamps = false;
+        if self.started {
+            self.cycle_at = now;
+        } else {
             self.started = true;
             (self.min_rtt_at, self.probe_rtt_min_at, self.extra_since) = (now, now, now);
-        }
-        if self.stamps {
-            (self.stamps, self.cycle_at) = (false, now);
         }
     }
 
@@ -667,6 +675,7 @@ impl Bbr {
     }
 
     /// `SetPacingRate` and `SetSendQuantum`.
+    #[inline(always)]
     fn set_rate(&mut self, path: &Path, gain: f64) {
         let rate = gain * self.bandwidth * MARGIN;
         let before = self.rate.unwrap_or_else(|| self.first_rate(path));
@@ -726,6 +735,7 @@ impl Bbr {
     }
 
     /// `SetCwnd`.
+    #[inline(always)]
     fn set_window(&mut self, w: &mut Window, rs: &Rs, gain: f64) {
         let inflight = self.product(self.bandwidth, gain) + self.extra_acked();
         self.max_inflight = self.budget(inflight);
@@ -789,6 +799,7 @@ impl Bbr {
     // Model and state.
 
     /// `UpdateLatestDeliverySignals`.
+    #[inline(always)]
     fn update_latest(&mut self, rs: &Rs) {
         self.bandwidth_latest = self.bandwidth_latest.at_least(rs.rate);
         self.inflight_latest = self.inflight_latest.at_least(rs.delivered);
@@ -799,6 +810,7 @@ impl Bbr {
     }
 
     /// `UpdateCongestionSignals`.
+    #[inline(always)]
     fn update_congestion(&mut self, w: &Window, rs: &Rs) {
         self.round_start = rs.packet.delivered >= self.next_round;
         if self.round_start {
@@ -871,6 +883,7 @@ impl Bbr {
     }
 
     /// `UpdateACKAggregation`.
+    #[inline(always)]
     fn update_extra_acked(&mut self, w: &Window, rs: &Rs) {
         let now = rs.sample.now;
         let mut expected = self.bandwidth * seconds(now.since(self.extra_since));
@@ -901,6 +914,7 @@ impl Bbr {
     }
 
     /// `CheckFullBWReached`.
+    #[inline(always)]
     fn check_full_bandwidth(&mut self, rs: &Rs) {
         // Linux looks at each sample for growth, at rounds for a plateau.
         if self.full_now || (!self.round_start && !self.linux) || rs.limited {
@@ -918,6 +932,7 @@ impl Bbr {
     }
 
     /// `CheckStartupHighLoss`.
+    #[inline(always)]
     fn check_startup_loss(&mut self, rs: &Rs) {
         self.loss_ranges += u32::from(self.linux && rs.sample.newly_lost > 0);
         if self.state != State::Startup || self.recovery != Recovery::Recovery {
@@ -1012,6 +1027,7 @@ impl Bbr {
     }
 
     /// `UpdateProbeBWCyclePhase`.
+    #[inline(always)]
     fn update_cycle(&mut self, w: &Window, rs: &Rs) {
         if self.adapt_long_term(w, rs) {
             return;
@@ -1082,6 +1098,7 @@ impl Bbr {
     }
 
     /// `AdaptLongTermModel`: whether it decided on a state.
+    #[inline(always)]
     fn adapt_long_term(&mut self, w: &Window, rs: &Rs) -> bool {
         if self.acks == Acks::ProbeStarting && self.round_start {
             self.acks = Acks::ProbeFeedback;
@@ -1129,6 +1146,7 @@ impl Bbr {
     }
 
     /// `UpdateMinRTT`.
+    #[inline(always)]
     fn update_min_rtt(&mut self, rs: &Rs) {
         let now = rs.sample.now;
         self.probe_rtt_expired = now.since(self.probe_rtt_min_at) > self.params.probe_rtt_interval;
@@ -1148,6 +1166,7 @@ impl Bbr {
     }
 
     /// `CheckProbeRTT` and `HandleProbeRTT`.
+    #[inline(always)]
     fn check_probe_rtt(&mut self, w: &mut Window, rs: &Rs) {
         let now = rs.sample.now;
         if self.state != State::ProbeRtt && self.probe_rtt_expired && !self.idle_restart {

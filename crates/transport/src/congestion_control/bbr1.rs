@@ -254,6 +254,7 @@ impl Control for Bbr1 {
         Needs {
             every_mark: true,
             rate_samples: true,
+            no_growth: true,
             states: true,
             pacing: true,
             random: true,

@@ -214,7 +214,11 @@ impl Records {
     #[inline(always)]
     fn take_front(&mut self, una: u64, news: &mut News) {
         let (mut count, mut mixed) = (0, false);
-        while let Some(sent) = self.sent.get(count).filter(|sent| sent.seq + sent.len <= una) {
+        let (head, tail) = self.sent.as_slices();
+        for sent in head.iter().chain(tail) {
+            if sent.seq + sent.len > una {
+                break;
+            }
             news.bytes += sent.len;
             mixed |= sent.again || sent.len == 0;
             count += 1;

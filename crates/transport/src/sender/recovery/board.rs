@@ -728,7 +728,7 @@ impl Board {
     /// The first segment that is lost and not on its way again (RFC 6675 section 4, NextSeg rule 1).
     #[inline]
     pub fn next_lost(&mut self) -> Option<usize> {
-        if self.lost == 0 {
+        if self.lost == 0 || self.hint == u64::MAX {
             return None;
         }
         let mut i = self.find(self.hint);
