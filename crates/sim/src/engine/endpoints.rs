@@ -86,7 +86,9 @@ impl Engine<'_> {
         if !self.outbox.is_empty() {
             self.send(flow, &info, index, header, now);
         }
-        if self.net.connections[index as usize].ends[End::Client.index()].wake == Time::NEVER {
+        if due == Time::NEVER
+            && self.net.connections[index as usize].ends[End::Client.index()].wake == Time::NEVER
+        {
             self.wakeups.remove((index as usize, End::Client));
         }
     }

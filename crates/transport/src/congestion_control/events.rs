@@ -224,7 +224,7 @@ pub struct Path {
 }
 
 /// The delivery rate that an ACK shows (draft-ietf-ccwg-bbr-06 section 4.1.2.3).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct RateSample {
     /// When the ACK came.
     pub now: Time,

@@ -500,19 +500,24 @@ impl Core {
 
     /// New data is sent. `flight`: bytes in flight with it.
     #[inline(always)]
-    pub(super) fn send_next(&mut self, payload: u64, flight: impl FnOnce(&Core) -> u64, x: &mut Context) {
+    pub(super) fn send_next<const PACED: bool>(
+        &mut self,
+        payload: u64,
+        flight: impl FnOnce(&Core) -> u64,
+        x: &mut Context,
+    ) {
         if x.profile.rtt == RttSource::OneSegment && self.next == self.high {
             self.timed.begin(self.next + payload, x.now);
         }
-        self.emit(self.next, payload, flight, x);
+        self.emit::<PACED>(self.next, payload, flight, x);
         self.next += payload;
         self.high = self.high.max(self.next);
     }
 
     /// New data is ECN-capable; a retransmission is not (RFC 3168 section 6.1.5), unless the profile says so.
-    /// `flight`: bytes in flight with the segment.
+    /// `flight`: bytes in flight with the segment. `PACED` inlines [`Core::depart`].
     #[inline(always)]
-    pub(super) fn emit(
+    pub(super) fn emit<const PACED: bool>(
         &mut self,
         seq: u64,
         payload: u64,
@@ -530,7 +535,11 @@ impl Core {
                 ip = self.say(seq, payload, again, ip, flight as i64 as f64, x);
             }
             if self.departures.is_some() {
-                self.depart(seq, payload, again, flight, x);
+                if PACED {
+                    self.depart_inlined(seq, payload, again, flight, x);
+                } else {
+                    self.depart(seq, payload, again, flight, x);
+                }
             }
         }
         if self.marks.send_cwr && self.marks.mode == Ecn::Classic && !again {

@@ -1,7 +1,6 @@
 //! Pacing, and the transmit records behind delivery-rate samples (draft-ietf-ccwg-bbr-06 section 4.1). Only a
 //! sender whose congestion control or profile asks for them has any.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 
 use evenflow_base::{Duration, Heap, Report, Time};
@@ -38,8 +37,10 @@ const RATIOS: [f64; 2] = [2.0, 1.2];
 /// The state of delivery-rate estimation.
 #[derive(Clone, Debug, Default)]
 struct Records {
-    /// Segments that were sent and not acknowledged, by sequence number. Those that SACK reported are empty.
-    sent: VecDeque<Sent>,
+    /// Segments that were sent, by sequence number, the first `gone` acknowledged. Those that SACK reported are
+    /// empty.
+    sent: Vec<Sent>,
+    gone: usize,
     /// `C.delivered` and `C.delivered_time`.
     delivered: u64,
     delivered_at: Time,
@@ -59,28 +60,18 @@ struct Records {
     reported: Vec<(u64, u64)>,
 }
 
-/// What an ACK newly delivers.
-#[derive(Default)]
-struct News {
-    bytes: u64,
-    /// The segment that was sent last.
-    newest: Option<Sent>,
-    /// One ns after the newest left among those that were sent once; 0: there is none.
-    once: u64,
-}
-
-impl News {
-    fn add(&mut self, sent: &Sent) {
-        if sent.len == 0 {
-            return; // reported before
-        }
-        self.bytes += sent.len;
-        if !sent.again {
-            self.once = self.once.max(sent.at.0 + 1);
-        }
-        if self.newest.as_ref().is_none_or(|last| (sent.at, sent.seq) >= (last.at, last.seq)) {
-            self.newest = Some(*sent);
-        }
+/// An ACK newly delivers `sent`.
+fn add(sample: &mut RateSample, sent: &Sent) {
+    if sent.len == 0 {
+        return; // reported before
+    }
+    sample.newly_acked += sent.len;
+    if !sent.again {
+        let rtt = sample.now.since(sent.at);
+        sample.rtt = Some(sample.rtt.map_or(rtt, |least| least.min(rtt)));
+    }
+    if sample.packet.as_ref().is_none_or(|last| (sent.at, sent.seq) >= (last.at, last.seq)) {
+        sample.packet = Some(*sent);
     }
 }
 
@@ -172,19 +163,44 @@ impl Records {
         if sent.again {
             self.write_again(sent);
         } else {
-            self.sent.push_back(sent);
+            self.push(sent);
         }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, sent: Sent) {
+        if self.sent.len() == self.sent.capacity() {
+            self.make_room();
+        }
+        self.sent.push(sent);
+    }
+
+    /// Forgets what is acknowledged, where that is most.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self) {
+        if 2 * self.gone > self.sent.len() {
+            self.sent.drain(..std::mem::take(&mut self.gone));
+        } else {
+            self.sent.reserve(1);
+        }
+    }
+
+    /// The first record from the byte `seq` on.
+    fn beyond(&self, seq: u64) -> usize {
+        self.gone + self.sent[self.gone..].partition_point(|sent| sent.seq < seq)
     }
 
     /// Writes the record of a retransmission over those of its data.
     #[inline(never)]
     fn write_again(&mut self, sent: Sent) {
-        if self.sent.back().is_none_or(|last| last.seq + last.len <= sent.seq) {
-            return self.sent.push_back(sent);
+        if self.sent[self.gone..].last().is_none_or(|last| last.seq + last.len <= sent.seq) {
+            return self.push(sent);
         }
         let end = sent.seq + sent.len;
         self.reported.retain(|block| block.1 <= sent.seq || end <= block.0);
-        let at = self.sent.partition_point(|other| other.seq + other.len <= sent.seq);
+        let at =
+            self.gone + self.sent[self.gone..].partition_point(|other| other.seq + other.len <= sent.seq);
         if let Some(same) =
             self.sent.get_mut(at).filter(|other| (other.seq, other.len) == (sent.seq, sent.len))
         {
@@ -212,61 +228,59 @@ impl Records {
 
     /// Takes out the records of what lies before `una`.
     #[inline(always)]
-    fn take_front(&mut self, una: u64, news: &mut News) {
-        let (mut count, mut mixed) = (0, false);
-        let (head, tail) = self.sent.as_slices();
-        for sent in head.iter().chain(tail) {
+    fn take_front(&mut self, una: u64, sample: &mut RateSample) {
+        let (mut count, mut bytes, mut mixed) = (0, 0, false);
+        let waiting = &self.sent[self.gone..];
+        for sent in waiting {
             if sent.seq + sent.len > una {
                 break;
             }
-            news.bytes += sent.len;
+            bytes += sent.len;
             mixed |= sent.again || sent.len == 0;
             count += 1;
         }
         if mixed {
-            news.bytes = 0;
-            self.sent.range(..count).for_each(|sent| news.add(sent));
-        } else if let Some(last) = self.sent.get(count.wrapping_sub(1)) {
+            waiting[..count].iter().for_each(|sent| add(sample, sent));
+        } else if let Some(last) = waiting.get(count.wrapping_sub(1)) {
             // Segments that were sent once left in the order of their numbers.
-            news.once = last.at.0 + 1;
-            news.newest = Some(*last);
+            sample.newly_acked = bytes;
+            sample.rtt = Some(sample.now.since(last.at));
+            sample.packet = Some(*last);
         }
-        for _ in 0..count {
-            self.sent.pop_front();
-        }
-        if self.sent.front().is_some_and(|sent| sent.seq < una) {
-            self.take_part(una, news);
+        self.gone += count;
+        if self.sent.get(self.gone).is_some_and(|sent| sent.seq < una) {
+            self.take_part(una, sample);
         }
     }
 
     /// An ACK within a segment delivers its first part.
     #[cold]
     #[inline(never)]
-    fn take_part(&mut self, una: u64, news: &mut News) {
-        if let Some(sent) = self.sent.front_mut()
+    fn take_part(&mut self, una: u64, sample: &mut RateSample) {
+        if let Some(sent) = self.sent.get_mut(self.gone)
             && let Some(rest) = cut(sent, una)
         {
-            news.add(&std::mem::replace(sent, rest));
+            add(sample, &std::mem::replace(sent, rest));
         }
     }
 
     /// Empties the records of what `block` of a SACK option newly reports.
     #[inline]
-    fn take_block(&mut self, (from, to): (u64, u64), news: &mut News) {
+    fn take_block(&mut self, (from, to): (u64, u64), sample: &mut RateSample) {
         let known = self.reported.iter().find(|known| known.0 <= from && from <= known.1);
         let from = known.map_or(from, |known| known.1);
         if from < to {
-            self.take(from..to, news);
+            self.take(from..to, sample);
         }
     }
 
     /// Empties the records of what lies in `range`.
     #[inline(never)]
-    fn take(&mut self, range: Range<u64>, news: &mut News) {
-        let from = self.sent.partition_point(|sent| sent.seq < range.start);
-        for sent in self.sent.range_mut(from..).take_while(|sent| sent.seq < range.end) {
+    fn take(&mut self, range: Range<u64>, sample: &mut RateSample) {
+        let from = self.beyond(range.start);
+        for sent in self.sent[from..].iter_mut().take_while(|sent| sent.seq < range.end) {
             let rest = cut(sent, range.end);
-            news.add(sent);
+            add(sample, sent);
             match rest {
                 Some(rest) => *sent = rest,
                 None => sent.len = 0,
@@ -349,6 +363,19 @@ impl Core {
     #[cold]
     #[inline(never)]
     pub(in crate::sender) fn depart(&mut self, seq: u64, len: u64, again: bool, flight: u64, x: &Context) {
+        self.depart_inlined(seq, len, again, flight, x);
+    }
+
+    /// The same.
+    #[inline(always)]
+    pub(in crate::sender) fn depart_inlined(
+        &mut self,
+        seq: u64,
+        len: u64,
+        again: bool,
+        flight: u64,
+        x: &Context,
+    ) {
         let now = x.now;
         let of_window =
             if x.profile.pacing && !self.needs.pacing { self.window_pacing(x.profile) } else { None };
@@ -401,8 +428,8 @@ impl Core {
     fn report_lost(&mut self, range: Range<u64>) {
         let records = self.departures.as_mut().and_then(|departures| departures.records.as_mut());
         let Some(records) = records else { return };
-        let from = records.sent.partition_point(|sent| sent.seq < range.start);
-        let lost = records.sent.range(from..).take_while(|sent| sent.seq < range.end);
+        let from = records.beyond(range.start);
+        let lost = records.sent[from..].iter().take_while(|sent| sent.seq < range.end);
         for sent in lost.filter(|sent| sent.len > 0) {
             records.lost += sent.len;
             self.control.on_packet_lost(sent);
@@ -423,39 +450,25 @@ impl Core {
         let path = self.path();
         let records = self.departures.as_mut().and_then(|departures| departures.records.as_mut());
         let Some(records) = records else { return };
-        let mut news = News::default();
-        records.take_front(una, &mut news);
+        let mut sample = RateSample { now, in_flight, path, marks, ..RateSample::default() };
+        records.take_front(una, &mut sample);
         let blocks = report.blocks();
         if !blocks.is_empty() {
-            blocks.iter().filter(|(_, to)| *to > una).for_each(|block| records.take_block(*block, &mut news));
+            let beyond = blocks.iter().filter(|(_, to)| *to > una);
+            beyond.for_each(|block| records.take_block(*block, &mut sample));
             records.reported.clear();
             records.reported.extend_from_slice(blocks);
         }
-        let newly_acked = news.bytes;
         records.marked += u64::from(marks);
-        records.delivered += newly_acked;
-        if newly_acked > 0 {
+        records.delivered += sample.newly_acked;
+        if sample.newly_acked > 0 {
             records.delivered_at = now;
         }
         if records.delivered > records.application_limited {
             records.application_limited = 0;
         }
-        let newly_lost = records.lost - std::mem::replace(&mut records.lost_before, records.lost);
-        let mut sample = RateSample {
-            now,
-            total: (records.delivered, records.lost),
-            packet: news.newest,
-            delivered: 0,
-            lost: 0,
-            newly_acked,
-            newly_lost,
-            interval: None,
-            in_flight,
-            rtt: news.once.checked_sub(1).map(|at| now.since(Time(at))),
-            path,
-            marks,
-            marked: 0,
-        };
+        sample.newly_lost = records.lost - std::mem::replace(&mut records.lost_before, records.lost);
+        sample.total = (records.delivered, records.lost);
         if let Some(packet) = &sample.packet {
             sample.delivered = records.delivered - packet.delivered;
             sample.lost = records.lost - packet.lost;
@@ -512,10 +525,10 @@ mod tests {
         let mut records = Records::default();
         (0..6).for_each(|i| records.write(sent(10 * i)));
         let take = |records: &mut Records, block: (u64, u64)| {
-            let mut news = News::default();
-            records.take_block(block, &mut news);
+            let mut sample = RateSample::default();
+            records.take_block(block, &mut sample);
             records.reported = vec![block];
-            news.bytes
+            sample.newly_acked
         };
         assert_eq!(take(&mut records, (10, 30)), 20);
         assert_eq!(take(&mut records, (10, 50)), 20);

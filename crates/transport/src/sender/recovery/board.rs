@@ -176,6 +176,10 @@ impl Board {
             let inside = |other: &(u64, u64)| other.0 <= from && to <= other.1;
             let twice = n == 0 && (to <= una || report.blocks().get(1).is_some_and(inside));
             let mut i = self.segments.partition_point(|s| s.seq < from);
+            if !twice && let Some(known) = self.ranges.iter().find(|range| range.0 <= from && from < range.1)
+            {
+                i = i.max(self.find(known.1)); // what was reported before is passed over
+            }
             while let Some(s) = self.segments.get(i).filter(|s| s.end() <= to) {
                 if twice {
                     if s.again() && s.is(SACKED) {
@@ -503,6 +507,26 @@ impl Board {
         self.segments.partition_point(|segment| segment.end() <= seq)
     }
 
+    /// The segments that are not reported, with their indices. An ACK in recovery looks at the whole window, most of
+    /// which is: reported ranges are passed over.
+    #[inline(always)]
+    fn unreported(&self) -> impl Iterator<Item = (usize, &Sent)> {
+        let (mut next, mut ranges) = (0, self.ranges.iter());
+        let mut range = ranges.next();
+        std::iter::from_fn(move || {
+            let mut segment = self.segments.get(next)?;
+            while let Some(&(from, to)) = range
+                && segment.seq >= from
+            {
+                next = next.max(self.find(to));
+                range = ranges.next();
+                segment = self.segments.get(next)?;
+            }
+            next += 1;
+            Some((next - 1, segment))
+        })
+    }
+
     /// Marks segment `i` as lost, retransmitted or not.
     fn mark(&mut self, i: usize) {
         let segment = &mut self.segments[i];
@@ -519,7 +543,7 @@ impl Board {
     /// byte `limit`.
     pub fn mark_first(&mut self, count: usize, limit: u64) {
         let mut new = Vec::new();
-        let first = self.segments.iter().take(count).take_while(|s| s.end() <= limit).enumerate();
+        let first = self.unreported().take_while(|(i, s)| *i < count && s.end() <= limit);
         first.filter(|(_, s)| !s.is(SACKED | LOST)).for_each(|(i, _)| new.push(i));
         new.into_iter().for_each(|i| self.mark(i));
     }
@@ -546,18 +570,16 @@ impl Board {
         }
     }
 
-    /// A retransmission is lost when later new data is reported.
-    pub fn mark_lost_again(&mut self) {
+    /// A retransmission is lost when later new data is reported. Gives the bytes newly lost.
+    pub fn mark_lost_again(&mut self) -> u64 {
         if self.resent == 0 {
-            return;
+            return 0;
         }
         let (highest, newest) = (self.ranges.last().map_or(0, |range| range.1), self.newest_reported);
-        let mut again = Vec::new();
-        let below = self.segments.iter().take_while(|s| s.seq < highest).enumerate();
-        below.filter(|(_, s)| s.is(RESENT) && s.sent <= newest).for_each(|(i, _)| again.push(i));
-        for i in again {
-            self.lose(i);
-        }
+        let below = self.unreported().take_while(|(_, s)| s.seq < highest);
+        let again = below.filter(|(_, s)| s.is(RESENT) && s.sent <= newest);
+        let again: Vec<usize> = again.map(|(i, _)| i).collect();
+        again.into_iter().map(|i| self.lose(i)).sum()
     }
 
     /// Whether the first segment (`only_head`), or any, was ever retransmitted.
@@ -640,21 +662,7 @@ impl Board {
     /// A retransmission is lost when later new data is reported.
     pub fn mark_by_distance(&mut self, threshold: u32, mss: u64) -> u64 {
         let Some(&(_, highest)) = self.ranges.last() else { return 0 };
-        let mut lost = self.mark_below(highest.saturating_sub(u64::from(threshold) * mss + mss));
-        let again = self.newest_reported;
-        if self.resent == 0 {
-            return lost;
-        }
-        for i in 0..self.segments.len() {
-            let segment = self.segments[i];
-            if segment.seq >= highest {
-                break;
-            }
-            if segment.is(RESENT) && segment.sent <= again {
-                lost += self.lose(i);
-            }
-        }
-        lost
+        self.mark_below(highest.saturating_sub(u64::from(threshold) * mss + mss)) + self.mark_lost_again()
     }
 
     fn mark_below(&mut self, edge: u64) -> u64 {
@@ -747,9 +755,9 @@ impl Board {
     /// 3).
     pub fn next_hole(&self) -> Option<usize> {
         let &(_, highest) = self.ranges.last()?;
-        let hole = |s: &Sent| !s.is(SACKED) && !s.is(RESENT) && !s.again();
-        let i = self.segments.iter().position(|s| s.seq < highest && hole(s))?;
-        (self.segments[i].seq < highest).then_some(i)
+        let hole = |s: &Sent| !s.is(RESENT) && !s.again();
+        let mut below = self.unreported().take_while(|(_, s)| s.seq < highest);
+        below.find(|(_, s)| hole(s)).map(|(i, _)| i)
     }
 
     /// The last segment that was not reported, where it is not on its way again already (rule 4).

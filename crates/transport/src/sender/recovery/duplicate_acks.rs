@@ -310,7 +310,7 @@ impl DuplicateAcks {
         }
         c.tries += 1;
         let flight = |c: &Core| self.flight(c, x.profile) as i64 as u64 + payload;
-        c.emit(c.una, payload, flight, x);
+        c.emit::<false>(c.una, payload, flight, x);
         self.resent += 1;
         c.next = c.next.max(c.una + payload);
         c.high = c.high.max(c.next); // a short segment goes again with what was written since
@@ -318,7 +318,7 @@ impl DuplicateAcks {
 
     #[inline(always)]
     fn send_next(&self, c: &mut Core, payload: u64, x: &mut Context) {
-        c.send_next(payload, |c| self.flight(c, x.profile) as i64 as u64 + payload, x);
+        c.send_next::<false>(payload, |c| self.flight(c, x.profile) as i64 as u64 + payload, x);
     }
 
     fn flight(&self, c: &Core, profile: &Profile) -> f64 {

@@ -113,9 +113,6 @@ pub(super) trait LossRecovery {
     /// The window after an ACK of new data outside recovery.
     #[inline(always)]
     fn grow(&self, c: &mut Core, news: Growth, marks: u32, x: &Context) {
-        if c.needs.no_growth {
-            return;
-        }
         let w = c.window();
         let used = match (x.profile.window_validation, x.profile.window_used) {
             (false, _) => true,

@@ -279,23 +279,30 @@ impl Scoreboard {
         let from = x.out.len();
         if !c.waits_for_release(x.now, x.profile) {
             if CALM || (c.state == Recovery::Open && self.board.is_calm()) {
-                self.fill_pipe::<true>(c, linux, x);
+                if c.departures.is_some() {
+                    self.fill_pipe::<true, true>(c, linux, x);
+                } else {
+                    self.fill_pipe::<true, false>(c, linux, x);
+                }
             } else {
-                self.fill_pipe::<false>(c, linux, x);
+                self.fill_pipe::<false, false>(c, linux, x);
             }
         }
         if x.profile.segmentation_offload {
             if x.out.len() > from {
                 c.mark_bursts(&mut x.out[from..], x.profile);
             }
-            self.note_usage(c, x.out.len() > from, x.profile);
+            if !c.needs.no_growth {
+                self.note_usage(c, x.out.len() > from, x.profile);
+            }
         }
         if x.profile.window_decay && x.out.len() > from {
             self.decay(c, x);
         }
     }
 
-    fn fill_pipe<const CALM: bool>(&mut self, c: &mut Core, linux: bool, x: &mut Context) {
+    /// `PACED`: a copy for senders with [`Core::departures`], so that others do not pay for what it inlines.
+    fn fill_pipe<const CALM: bool, const PACED: bool>(&mut self, c: &mut Core, linux: bool, x: &mut Context) {
         let window = c.window().cwnd as i64 as u64;
         let in_recovery = !CALM && c.state == Recovery::Recovery;
         let only_new = CALM || (linux && !in_recovery && c.state != Recovery::Loss);
@@ -342,7 +349,7 @@ impl Scoreboard {
                     }
                     burst -= 1;
                 }
-                self.send_new(c, payload, x);
+                self.send::<PACED>(c, payload, x);
                 continue;
             }
             c.held(c.held_back_by(x.profile), x.now);
@@ -362,8 +369,13 @@ impl Scoreboard {
 
     #[inline(always)]
     pub(super) fn send_new(&mut self, c: &mut Core, payload: u64, x: &mut Context) {
+        self.send::<false>(c, payload, x);
+    }
+
+    #[inline(always)]
+    fn send<const PACED: bool>(&mut self, c: &mut Core, payload: u64, x: &mut Context) {
         let (seq, board) = (c.next, &self.board);
-        c.send_next(payload, |_| board.pipe() + payload, x);
+        c.send_next::<PACED>(payload, |_| board.pipe() + payload, x);
         self.board.push(seq, payload as u16, x.now);
         self.proportional.out += payload;
     }
@@ -378,14 +390,14 @@ impl Scoreboard {
             undo.retransmissions += 1;
         }
         let board = &self.board;
-        c.emit(segment.seq, u64::from(segment.len), |_| board.pipe(), x);
+        c.emit::<false>(segment.seq, u64::from(segment.len), |_| board.pipe(), x);
     }
 
     /// Linux's loss probe goes: neither the pipe nor an undo counts it.
     pub(super) fn resend_uncounted(&mut self, i: usize, c: &mut Core, x: &mut Context) {
         let segment = self.board.resend_uncounted(i, x.now);
         let board = &self.board;
-        c.emit(segment.seq, u64::from(segment.len), |_| board.pipe(), x);
+        c.emit::<false>(segment.seq, u64::from(segment.len), |_| board.pipe(), x);
     }
 
     /// Whether new segments wait for a burst of `burst` (Linux's tcp_tso_should_defer). `space` is smaller,

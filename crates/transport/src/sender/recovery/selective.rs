@@ -255,7 +255,9 @@ impl Selective {
         }
         // A mark may have begun a reduction.
         if CALM && c.state == Recovery::Open {
-            self.grow(c, growth, marks, x);
+            if !c.needs.no_growth {
+                self.grow(c, growth, marks, x);
+            }
             self.scoreboard.transmit::<true>(c, false, x);
             if c.una == c.high {
                 c.rest(x);
