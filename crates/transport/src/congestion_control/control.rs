@@ -19,7 +19,8 @@ pub struct Needs {
     /// Transmit records: [`Control::on_packet_sent`], [`Control::on_rate_sample`] and
     /// [`Control::on_packet_lost`].
     pub rate_samples: bool,
-    /// Not [`Control::grow`] and [`Control::on_application_limited`]: the window follows from rate samples.
+    /// The window follows from rate samples: [`Control::on_ack`], [`Control::grow`] and
+    /// [`Control::on_application_limited`] may be left out.
     pub no_growth: bool,
     /// [`Control::on_state`].
     pub states: bool,

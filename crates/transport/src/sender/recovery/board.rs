@@ -2,7 +2,6 @@
 //! bytes in flight (RFC 6675 section 4, RFC 8985 section 6).
 
 use std::collections::VecDeque;
-use std::ops::ControlFlow;
 
 use evenflow_base::{Duration, Heap, Report, Time};
 
@@ -102,6 +101,10 @@ pub struct Board {
     hint: u64,
     /// Losses by count were looked for up to here.
     edge: u64,
+    /// Every segment before it is settled or was retransmitted.
+    fresh: u64,
+    /// Retransmissions by time, with the first byte; some are over.
+    again: VecDeque<(Time, u64)>,
     /// The highest byte that was delivered (RACK.fack).
     pub forward_edge: u64,
     /// When the newest never retransmitted segment among the reported was sent.
@@ -267,7 +270,7 @@ impl Board {
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> u64 {
         let losses = self.losses.as_ref().map_or(0, Heap::heap_bytes);
-        self.segments.heap_bytes() + self.ranges.heap_bytes() + losses
+        self.segments.heap_bytes() + self.ranges.heap_bytes() + self.again.heap_bytes() + losses
     }
 
     /// Segments in the window.
@@ -294,6 +297,7 @@ impl Board {
         self.push(seq, 1, sent);
         if let Some(segment) = self.segments.back_mut().filter(|_| again) {
             segment.state = EVER;
+            self.list_again();
         }
     }
 
@@ -307,6 +311,7 @@ impl Board {
             let rest = Sent { seq: edge, len: (segment.end() - edge) as u16, ..*segment };
             segment.len -= rest.len;
             self.segments.insert(i + 1, rest);
+            self.list_again();
         }
         true
     }
@@ -576,9 +581,12 @@ impl Board {
             return 0;
         }
         let (highest, newest) = (self.ranges.last().map_or(0, |range| range.1), self.newest_reported);
-        let below = self.unreported().take_while(|(_, s)| s.seq < highest);
-        let again = below.filter(|(_, s)| s.is(RESENT) && s.sent <= newest);
-        let again: Vec<usize> = again.map(|(i, _)| i).collect();
+        let resent = self.again.iter().take_while(|resent| resent.0 <= newest);
+        let below = resent.filter_map(|resent| self.resent_at(*resent));
+        let below = below.filter(|(_, s)| s.seq < highest && s.is(RESENT));
+        let mut again: Vec<usize> = below.map(|(i, _)| i).collect();
+        again.sort_unstable();
+        again.dedup();
         again.into_iter().map(|i| self.lose(i)).sum()
     }
 
@@ -687,26 +695,42 @@ impl Board {
         if self.sacked == 0 && self.lost == 0 {
             return (0, None); // nothing was delivered out of order
         }
+        self.forget_again();
         let Latest { sent, end, rtt } = self.latest;
         let (mut over, mut again) = (Vec::new(), None::<Time>);
-        // A pass over slices: with many losses, each ACK looks at the whole window.
-        let mut look = |(i, s): (usize, &Sent)| {
-            if s.is_settled() {
-                return ControlFlow::Continue(());
-            }
-            if s.sent > sent || (s.sent == sent && s.end() >= end) {
-                // What lies beyond a segment that was never retransmitted was sent later, too.
-                return if s.again() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
-            }
+        let is_beyond = |s: &Sent| s.sent > sent || (s.sent == sent && s.end() >= end);
+        let mut is_due = |i: usize, s: &Sent| {
             let due = s.sent + rtt + window;
             if due <= now {
                 over.push(i);
             } else {
                 again = again.max(Some(due));
             }
-            ControlFlow::Continue(())
+            due <= now
         };
-        let _ = self.segments.iter().enumerate().try_for_each(&mut look);
+        for resent in self.again.iter().take_while(|resent| resent.0 <= sent) {
+            if let Some((i, s)) = self.resent_at(*resent).filter(|(_, s)| !is_beyond(s)) {
+                is_due(i, s);
+            }
+        }
+        // Those that were never retransmitted were sent in the order of their numbers.
+        let mut fresh = None;
+        let mut i = self.find(self.fresh);
+        while let Some(s) = self.segments.get(i) {
+            if !s.is_settled() && !s.again() {
+                let beyond = is_beyond(s);
+                if beyond || !is_due(i, s) {
+                    fresh = fresh.or(Some(s.seq));
+                }
+                if beyond {
+                    break;
+                }
+            }
+            i += 1;
+        }
+        self.fresh = fresh.or(self.segments.back().map(Sent::end)).unwrap_or(self.fresh);
+        over.sort_unstable();
+        over.dedup();
         (over.into_iter().map(|i| self.lose(i)).sum(), again)
     }
 
@@ -723,6 +747,30 @@ impl Board {
         }
     }
 
+    /// The retransmission at a time of the segment that begins with a byte, where it is still in the network.
+    fn resent_at(&self, (sent, seq): (Time, u64)) -> Option<(usize, &Sent)> {
+        let i = self.find(seq);
+        let segment = self.segments.get(i)?;
+        ((segment.sent, segment.seq) == (sent, seq) && segment.again() && !segment.is_settled())
+            .then_some((i, segment))
+    }
+
+    /// Forgets the first retransmissions where they are over.
+    fn forget_again(&mut self) {
+        while self.again.front().is_some_and(|&first| self.resent_at(first).is_none()) {
+            self.again.pop_front();
+        }
+    }
+
+    /// Anything may be in the network again.
+    #[cold]
+    fn list_again(&mut self) {
+        self.fresh = 0;
+        let again = self.segments.iter().filter(|s| s.again() && !s.is_settled());
+        self.again = again.map(|s| (s.sent, s.seq)).collect();
+        self.again.make_contiguous().sort_unstable();
+    }
+
     /// Revokes all losses; retransmissions in flight stay.
     pub fn lose_none(&mut self) {
         for segment in &mut self.segments {
@@ -731,6 +779,7 @@ impl Board {
                 self.lost -= u64::from(segment.len);
             }
         }
+        self.list_again();
     }
 
     /// The first segment that is lost and not on its way again (RFC 6675 section 4, NextSeg rule 1).
@@ -782,7 +831,7 @@ impl Board {
         let segment = &mut self.segments[i];
         segment.state |= EVER;
         segment.sent = now;
-        *segment
+        self.note_again(i)
     }
 
     /// Retransmits segment `i`.
@@ -793,7 +842,14 @@ impl Board {
         }
         segment.state |= RESENT | EVER;
         segment.sent = now;
-        *segment
+        self.note_again(i)
+    }
+
+    fn note_again(&mut self, i: usize) -> Sent {
+        let segment = self.segments[i];
+        self.forget_again();
+        self.again.push_back((segment.sent, segment.seq));
+        segment
     }
 }
 

@@ -249,15 +249,16 @@ impl Selective {
         }
         if c.needs.rate_samples {
             self.scoreboard.report_to_control(c, ack.seq, report, marks, x.now);
+            if CALM && c.needs.no_growth && c.state == Recovery::Open {
+                return self.follow_sample(c, x);
+            }
         }
         if advanced && c.needs.every_ack {
             c.pass_to_control(ack, growth, marks, x);
         }
         // A mark may have begun a reduction.
         if CALM && c.state == Recovery::Open {
-            if !c.needs.no_growth {
-                self.grow(c, growth, marks, x);
-            }
+            self.grow(c, growth, marks, x);
             self.scoreboard.transmit::<true>(c, false, x);
             if c.una == c.high {
                 c.rest(x);
@@ -265,6 +266,16 @@ impl Selective {
             return self.after_sending(c, x);
         }
         self.answer(c, in_network, Answer { seq: ack.seq, delivered, advanced, growth, marks, lost }, x);
+    }
+
+    /// Sends after a rate sample that decided on the window.
+    #[inline(never)]
+    fn follow_sample(&mut self, c: &mut Core, x: &mut Context) {
+        self.scoreboard.transmit::<true>(c, false, x);
+        if c.una == c.high {
+            c.rest(x);
+        }
+        self.after_sending(c, x);
     }
 
     /// Takes in the report of an ACK below SND.UNA: any report updates the scoreboard (RFC 6675 section 5; Linux's
