@@ -218,7 +218,7 @@ def test_precision(cli: Cli, small: Path) -> None:
         (["describe", "links.line.queue.sojourn"], "an observable of cobalt, codel"),
         (["describe", "increase_weight"], "a parameter of wtp"),
         (["list", "quues"], "“queues”"),
-        (["list", "metrics", "nosuch"], "contains"),
+        (["list", "metrics", "nosuch"], "has no entry with"),
         (["describe", "westwood"], "planned, not built; nearest: newreno"),
     ],
 )

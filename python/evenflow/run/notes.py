@@ -745,10 +745,9 @@ def _faster_than_the_link(outline: Outline) -> Iterator[Note]:
             continue
         line = max((step for _, step in way.steps), default=math.inf)
         place = f"{way.path}.queue.scheduler"
-        rates = {place: scheduler.get("rate")} if scheduler.get("kind") == "tbf" else {}
-        if scheduler.get("kind") == "htb":
-            classes = scheduler.get("classes") or {}
-            rates = {f"{place}.classes.{name}": one.get("rate") for name, one in classes.items()}
+        classes = scheduler.get("classes") or {}
+        tables = {place: scheduler, **{f"{place}.classes.{name}": one for name, one in classes.items()}}
+        rates = {at: one.get("rate") for at, one in tables.items() if isinstance(one, Mapping)}
         for at, wanted in rates.items():
             if wanted is None or is_random(wanted):
                 continue
