@@ -59,7 +59,7 @@ fn items<'t, 'a>(record: &'t Table, key: &str, of: &str, at: &At<'a>) -> Vec<(&'
     list.unwrap_or_default().iter().enumerate().map(|(i, item)| (item, at.item(i))).collect()
 }
 
-/// The items of one of the lists, none twice.
+/// The items of one of the lists, without duplicates.
 fn distinct<T: PartialEq>(
     record: &Table,
     key: &str,

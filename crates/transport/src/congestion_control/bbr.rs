@@ -1155,11 +1155,8 @@ impl Bbr {
         {
             (self.probe_rtt_min, self.probe_rtt_min_at) = (rtt, now);
         }
-        let lower = if self.linux {
-            self.probe_rtt_min <= self.min_rtt
-        } else {
-            self.probe_rtt_min < self.min_rtt
-        };
+        let lower =
+            if self.linux { self.probe_rtt_min <= self.min_rtt } else { self.probe_rtt_min < self.min_rtt };
         if lower || now.since(self.min_rtt_at) > MIN_RTT_WINDOW {
             (self.min_rtt, self.min_rtt_at) = (self.probe_rtt_min, self.probe_rtt_min_at);
         }

@@ -201,7 +201,6 @@ impl Linux3_2 {
     pub fn forget(&mut self) {
         self.lost_all(self.round.end);
     }
-
 }
 
 impl Control for Linux3_2 {
@@ -287,7 +286,10 @@ mod tests {
     const MSS: f64 = 1000.0;
 
     fn curve() -> Linux3_2 {
-        Linux3_2::new(&Shape { c: 0.4, beta: 0.7, fast_convergence: true, reno_friendly: true }, SlowStart::Hystart)
+        Linux3_2::new(
+            &Shape { c: 0.4, beta: 0.7, fast_convergence: true, reno_friendly: true },
+            SlowStart::Hystart,
+        )
     }
 
     fn ack(ms: u64, una: u64, next: u64, segments: u64, rtt_ms: u64) -> Acked {

@@ -181,7 +181,7 @@ impl Board {
             let mut i = self.segments.partition_point(|s| s.seq < from);
             if !twice && let Some(known) = self.ranges.iter().find(|range| range.0 <= from && from < range.1)
             {
-                i = i.max(self.find(known.1)); // what was reported before is passed over
+                i = i.max(self.find(known.1)); // reported before
             }
             while let Some(s) = self.segments.get(i).filter(|s| s.end() <= to) {
                 if twice {
