@@ -263,8 +263,8 @@ macro_rules! param {
 
 /// Declares what can be observed of a mechanism: `name: unit, doc => value;`.
 ///
-/// It makes the table `OBSERVABLES`, and `observe`, which finds the value of a name. The names behind the type are those of
-/// the mechanism and of the instant in the values. `..NAME => value;` is not in the table.
+/// It makes the table `OBSERVABLES`, and `observe`, which finds the value of a name. The names behind the
+/// type are those of the mechanism and of the instant in the values. `..NAME => value;` is not in the table.
 ///
 /// This `observe` is inherent, and Rust prefers it to that of a trait, which is for kinds of other crates.
 #[macro_export]

@@ -110,7 +110,7 @@ const OUTER: [[&str; 5]; 2] = [
     ["outer_2_ecn", "outer_2_re", "outer_2_tunnel", "outer_2_sequence", "outer_2_bytes"],
 ];
 
-/// Columns of every trace besides [`BLOCKS`] and [`OUTER`].
+/// Columns of every trace, without [`BLOCKS`] and [`OUTER`].
 const NAMES: &[&str] = &[
     "time_s",
     "interface",

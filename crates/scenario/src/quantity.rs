@@ -21,7 +21,8 @@ pub(crate) enum Dimension {
 }
 
 impl Dimension {
-    /// Its name with an article, the largest number that is no slip of the keyboard, how that is written, and its values.
+    /// Its name with an article, the largest number that is no slip of the keyboard, how that is written, and
+    /// its values.
     fn facts(self) -> (&'static str, f64, &'static str, fn(f64) -> Value) {
         match self {
             Dimension::Rate => ("a rate", 1e15, "1000 Tbit/s", Value::Rate),

@@ -212,7 +212,8 @@ section! {
         in_flight: Value(InFlight::TYPE), Default("old-rate");
         /// Service in grants instead of packet by packet, in the forward direction.
         serve: Table(&SERVE, None), Absent("packet by packet");
-    observables: &[Observable::new("rate", "bit/s", "Present rate. Of delivery opportunities, the mean since the previous value.")];
+    observables: &[Observable::new("rate", "bit/s",
+        "Present rate. Of delivery opportunities, the mean since the previous value.")];
     counters: &[
         Counter::new("arrived_bytes", "Bytes offered to the link."),
         Counter::new("delivered_bytes", "Bytes that reached the far end."),
@@ -288,7 +289,8 @@ section! {
         direction: Value(Directions::TYPE), Default("forward");
     observables: &[
         Observable::new("draw", "1", "Random number that decided the loss; none with `every`."),
-        Observable::new("probability", "1", "Probability that it was compared with. In bursts, that of entering the lossy state or of staying in it."),
+        Observable::new("probability", "1",
+            "Probability that it was compared with. In bursts, that of entering the lossy state or of staying in it."),
         Observable::new("flow", "1", "Flow of the lost packet, numbered as in events.open.flow."),
         Observable::new("stays", "1", "In bursts: 0 for the first lost packet of a burst, then 1."),
     ];
@@ -328,7 +330,8 @@ section! {
         Observable::new("packets", "packets", "Waiting packets."),
         Observable::new("bytes", "B", "Waiting bytes."),
         Observable::new("wait", "s", "Time to transmit the backlog at line rate."),
-        Observable::new("draw", "1", "Number that the last decision compared with its probability: a random one, or in DualPI2's RFC form \
+        Observable::new("draw", "1",
+            "Number that the last decision compared with its probability: a random one, or in DualPI2's RFC form \
                   a sum of probabilities. No value where it compared none."),
     ];
 }

@@ -109,8 +109,8 @@ impl<const PAGES: bool> External for Visitor<PAGES> {
 }
 
 impl<const PAGES: bool> Visitor<PAGES> {
-    /// A user with the parameters `think`, `patience`, `keep_alive` and those of [`Client`]; `first` names the size of the first object,
-    /// `visits` the number of visits.
+    /// A user with the parameters `think`, `patience`, `keep_alive` and those of [`Client`]; `first` names
+    /// the size of the first object, `visits` the number of visits.
     pub fn new(
         values: &Values,
         first: Key<Value>,

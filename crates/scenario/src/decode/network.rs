@@ -578,7 +578,8 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// A stage that stands where packets leave: nothing behind it marks or polices, and what re-ECN declares for losses gets to it.
+    /// A stage that stands where packets leave: nothing behind it marks or polices, and what re-ECN declares
+    /// for losses gets to it.
     fn check_egress(&self, own: usize, group: &GroupDraft, n: usize) {
         let (at, path) = (self.hop(group, n), group.path.as_deref().unwrap_or_default());
         let stage = &self.stages[own];
@@ -786,9 +787,9 @@ impl<'a> Network<'a> {
         Some(crossing)
     }
 
-    /// Schedulers must know exactly the classes that cross their link, stages name classes that there are, and their buckets hold
-    /// the packets that cross them. Said only where all paths and classes are known, so that one mistake does not make two
-    /// errors.
+    /// Schedulers must know exactly the classes that cross their link, stages name classes that there are,
+    /// and their buckets hold the packets that cross them. Said only where all paths and classes are known,
+    /// so that one mistake does not make two errors.
     pub(super) fn check_classes(&self, crossing: Option<&Crossing>) {
         let Some(crossing) = crossing else { return };
         let queues = self.links.iter().flat_map(|draft| draft.queues.iter().flatten());
@@ -1006,7 +1007,8 @@ impl<'a> Network<'a> {
         if meet { Some(peer) } else { at.none(format!("no path has both this stage and {other}")) }
     }
 
-    /// The link called `name`, and the direction of it, that stage number `i` controls. `None`: errors are reported elsewhere.
+    /// The link called `name`, and the direction of it, that stage number `i` controls. `None`: errors are
+    /// reported elsewhere.
     fn controlled(&self, i: usize, name: &str, at: &At) -> Option<(usize, usize)> {
         let own = self.stages[i].mechanism?;
         if !own.traits.controls {
