@@ -132,3 +132,27 @@ fn bbr1_takes_shallow_buffers_and_its_share_of_deep_ones_is_that_of_any_number_o
     }
     assert!(share_of_bbr("bbr", 1, 33) < share_of_bbr("bbr1", 1, 33));
 }
+
+/// The last ACK may arrive while a segment waits for its release. The sender has no wake-up then.
+#[test]
+fn a_paced_transfer_ends_while_a_segment_waits() {
+    let run = run(
+        r#"
+duration = "3 s"
+warmup = "0 s"
+links.access = { per = "user", rate = "4543 kbit/s", delay = "1 ms", queue = { limit = "32 packets" } }
+links.one = { rate = "25434 kbit/s", delay = "0 s", queue = { limit = "5 packets" } }
+links.two = { per = "2 users", rate = "21921 kbit/s", serve = { kind = "grants", preset = "lte" }, delay = "0 s" }
+links.three = { rate = "8962 kbit/s", serve = { kind = "grants", preset = "docsis" }, delay = "0 s", queue = { limit = "11 packets" } }
+[groups.g]
+users = 2
+path = ["access", "one", "-three", "two"]
+traffic = [{ kind = "bulk", flows = 4, start = { uniform = ["0 s", "1 s"] } }, { kind = "upload", size = "199 kB" }]
+tcp = { stack = "ns2-linux", ack_every = 2, congestion_control = "bbr", ecn = "classic" }
+processing = "0.1 ms"
+"#,
+        247,
+    );
+    let uploaded = run.number("groups.g.flows_throughput_bps.4") * 3.0 / 8.0;
+    assert!(uploaded >= 199_000.0, "{uploaded} B");
+}

@@ -453,6 +453,7 @@ impl Sender {
             }
             _ => {
                 self.core.timer = Time::NEVER;
+                self.core.end_wait();
                 recovery!(&mut self.recovery, recovery => recovery.stop());
             }
         }
