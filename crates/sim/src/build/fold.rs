@@ -55,12 +55,23 @@ impl Input {
     }
 }
 
+/// What the server of a flow does with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Server {
+    /// It counts datagrams.
+    Counts,
+    /// It receives data and acknowledges it.
+    Acknowledges,
+    /// It has an application.
+    Talks,
+}
+
 /// The marking of hops.
 struct Folder<'a> {
     ports: &'a [Port],
     inputs: Vec<Input>,
-    /// By hop: ends there do more than to receive data and to acknowledge it.
-    talks: Vec<bool>,
+    /// By hop: the servers of its flows; of several, the one that does most.
+    servers: Vec<Server>,
     /// Receivers acknowledge every packet immediately.
     prompt: bool,
     /// Ports that stages control.
@@ -94,7 +105,7 @@ impl Builder<'_, '_> {
         net.ports = ports;
     }
 
-    /// Whether a probe reads every packet, or the queue of a first link. Hosts hand packets to that one after
+    /// Whether a probe reads every packet, or counts at a first link. Hosts hand packets to that one after
     /// processing, which may end beyond the fence.
     fn is_watched(&self) -> bool {
         let record = &self.scenario.record;
@@ -105,13 +116,15 @@ impl Builder<'_, '_> {
         };
         let watches = |series: &Series| match series.target.of {
             _ if series.every == Every::Packet => true,
-            Subject::Queue(link, _) | Subject::Class(link, _) | Subject::Leaves(link) => first(link),
-            Subject::Link(_) => true,
+            Subject::Queue(link, _)
+            | Subject::Class(link, _)
+            | Subject::Leaves(link)
+            | Subject::Link(link) => first(link),
             _ => false,
         };
         let lists = record.events.is_empty() && record.trace.is_empty();
         !lists
-            || record.histograms.iter().any(|histogram| histogram.queue_read().is_some())
+            || record.histograms.iter().any(|histogram| histogram.queue_read().is_some_and(first))
             || record.series.iter().any(watches)
     }
 
@@ -154,26 +167,37 @@ impl<'a> Folder<'a> {
         let mut folder = Folder {
             ports,
             inputs: vec![Input::None; ports.len()],
-            talks: vec![false; net.routes.len()],
+            servers: vec![Server::Talks; net.routes.len()],
             prompt,
             controlled: net.stages.iter().flat_map(|slot| &slot.controls).copied().collect(),
         };
         let mut flows = net.flows.iter().peekable();
-        let (mut source, mut talks) = (Source::Other, false);
+        let (mut source, mut server) = (None, Server::Talks);
         let shares = net.conex.as_ref().is_some_and(|conex| conex.shares);
         for (at, hop) in net.routes.iter().enumerate() {
+            let mut all = None;
             while let Some(flow) = flows.next_if(|flow| flow.route as usize == at) {
-                source = Source::Host(flow.host);
-                talks = shares || !matches!(flow.endpoint, Endpoint::Tcp(_) | Endpoint::Source(_));
+                source = Some(Source::Host(flow.host));
+                all = all.max(Some(match flow.endpoint {
+                    Endpoint::Source(_) if !shares => Server::Counts,
+                    Endpoint::Tcp(_) if !shares => Server::Acknowledges,
+                    _ => Server::Talks,
+                }));
             }
-            folder.talks[at] = talks;
+            server = all.unwrap_or(server);
+            folder.servers[at] = server;
             source = match (hop, source) {
-                (Hop::Port { index, .. }, _) => {
+                (Hop::End(End::Server), _) if server == Server::Counts => None,
+                (Hop::Discard, _) => Some(Source::Other), // next are the packets of stages
+                (_, None) => None,
+                (Hop::Port { index, .. }, Some(source)) => {
                     folder.inputs[*index as usize].join(source, ports);
-                    Source::Port(*index)
+                    Some(Source::Port(*index))
                 }
-                (Hop::End(End::Server), Source::Port(port)) if !talks => Source::Receivers(port),
-                _ => Source::Other,
+                (Hop::End(End::Server), Some(Source::Port(port))) if server == Server::Acknowledges => {
+                    Some(Source::Receivers(port))
+                }
+                _ => Some(Source::Other),
             };
         }
         folder
@@ -187,9 +211,10 @@ impl<'a> Folder<'a> {
         }
         match routes[at + 1] {
             Hop::Port { index: to, .. } => self.feeds(index, to, false),
-            // The receiver's ACKs must find their first link ready.
-            Hop::End(End::Server) if !self.talks[at] => match routes.get(at + 2) {
-                Some(&Hop::Port { index: to, .. }) => self.feeds(index, to, true),
+            Hop::End(End::Server) => match (self.servers[at], routes.get(at + 2)) {
+                (Server::Counts, _) => true,
+                // ACKs must find their first link ready.
+                (Server::Acknowledges, Some(&Hop::Port { index: to, .. })) => self.feeds(index, to, true),
                 _ => false,
             },
             _ => false,

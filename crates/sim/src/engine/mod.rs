@@ -71,6 +71,8 @@ pub struct Engine<'a> {
     services: BinaryHeap<Reverse<(Key, u32)>>,
     /// Folded hops serve packets that arrive by then.
     fence: Time,
+    /// They do so without a look at probes: the fence, or zero where a probe counts crossings.
+    unwatched: Time,
     /// By lane: packets that arrive at folded hops later than that.
     held: Vec<Lane>,
     /// Links make each decision when it is due: lists and traces keep the order of time.
@@ -128,6 +130,7 @@ impl<'a> Engine<'a> {
             heads: Heads::new(LANES as usize + net.lanes.len()),
             agenda: NEVER,
             fence: Time::ZERO,
+            unwatched: Time::ZERO,
             held: net.sides.iter().map(|_| Lane::new(true)).collect(),
             timers: BinaryHeap::new(),
             sources: BinaryHeap::new(),

@@ -180,6 +180,9 @@ impl Engine<'_> {
             self.hold(lane, key(arrival, Rank::Arrival, lane, info.tie), &packet);
         } else {
             self.net.sides[lane as usize].all_delivered += 1;
+            if self.probes.watches_links {
+                self.delivered(&packet, arrival);
+            }
             self.enter(&mut packet, &info, arrival);
         }
     }

@@ -17,6 +17,21 @@ impl Engine<'_> {
         }
     }
 
+    /// A packet has crossed a link before its time, while a probe counts crossings or beyond the fence. Returns
+    /// whether it may go on.
+    #[cold]
+    #[inline(never)]
+    fn hand_over_watched(&mut self, lane: u32, key: Key, packet: &Packet) -> bool {
+        let within = time_of(key) <= self.fence;
+        if within {
+            self.delivered(packet, time_of(key));
+        } else {
+            self.net.sides[lane as usize].all_delivered -= 1;
+            self.hold(lane, key, packet);
+        }
+        within
+    }
+
     /// Keeps a packet whose next hop is folded, but lies beyond the fence.
     #[cold]
     #[inline(never)]
@@ -34,10 +49,14 @@ impl Engine<'_> {
             let mut packet = Packet::new(0, 0, 0);
             self.held[lane as usize].take(&mut packet);
             self.net.sides[lane as usize].all_delivered += 1;
+            if self.probes.watches_links {
+                self.delivered(&packet, time_of(next));
+            }
             let info = self.net.flows[packet.flow as usize];
             self.carry(&mut packet, &info, time_of(next));
         }
         self.fence = fence;
+        self.unwatched = if self.probes.watches_links { Time::ZERO } else { fence };
     }
 
     #[inline(always)]
@@ -61,7 +80,7 @@ impl Engine<'_> {
 
     /// Counts what a port has handed over, where a series or a trace asks for it.
     #[inline(never)]
-    fn delivered(&mut self, packet: &Packet, now: Time) {
+    pub(super) fn delivered(&mut self, packet: &Packet, now: Time) {
         let info = &self.net.flows[packet.flow as usize];
         if packet.hop == info.discard {
             return;
@@ -73,7 +92,9 @@ impl Engine<'_> {
         let port = &mut self.net.ports[index as usize];
         port.link.wire.counters.delivered += 1;
         port.link.wire.counters.delivered_bytes += u64::from(packet.size);
-        self.trace_at_port(index, Action::Leave, None, packet, now);
+        if self.probes.trace.is_some() {
+            self.trace_at_port(index, Action::Leave, None, packet, now);
+        }
     }
 
     /// Takes a packet to the next link on its way, through the stages before it, or to its end.
@@ -94,9 +115,8 @@ impl Engine<'_> {
             if !folded {
                 return self.fly(lane, key, packet);
             }
-            if arrival > self.fence {
-                self.net.sides[lane as usize].all_delivered -= 1;
-                return self.hold(lane, key, packet);
+            if arrival > self.unwatched && !self.hand_over_watched(lane, key, packet) {
+                return;
             }
             now = arrival;
         }
