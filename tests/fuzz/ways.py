@@ -320,6 +320,21 @@ def make(tree: dict[str, Any], rng: random.Random, scramble: Callable[[str, rand
     return join([*before, *steps], text)
 
 
+CARRIED = {
+    "to": "0123456789abcdef",
+    "papers": ["wtp"],
+    "of": 19171,
+    "repeated": 412,
+    "strata": 73,
+    "without_counterpart": 0,
+    "made_again": [],
+    "equal": True,
+    "fewer_than": 0.007,
+    "confidence": 0.95,
+    "different": [],
+}
+"""What revalidates a ledger for another engine."""
+
 KEPT = """\
 title = "Kept"
 duration = "200 ms"
@@ -598,8 +613,9 @@ def keep(folder: Path) -> None:
             raise Wrong(f"{words}: {err}")
     Path("out/wtp").mkdir(parents=True)
     ledger = shipped_ledger("wtp")
-    for name in ("ledger.json", "carried.json"):
-        shutil.copy(ledger.parent / name, "out/wtp")
+    shutil.copy(ledger, "out/wtp")
+    engine = json.loads(ledger.read_text("utf-8"))["engine"]
+    Path("out/wtp/carried.json").write_text(json.dumps({"from": engine, **CARRIED}), "utf-8")
     os.chdir(folder.parent)
     made.rename(folder)
 

@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use evenflow_base::dscp::dscp_of;
 use evenflow_base::{Duration, End, Heap, Options, Packet, Time};
+use evenflow_scenario::model::Component;
 use evenflow_traffic::{Call, Event};
 use evenflow_transport::connection::Notice;
 use evenflow_transport::{MOST_AT_ONCE, Segment};
@@ -249,7 +250,9 @@ impl<'a> Engine<'a> {
     pub fn usage(&self) -> Usage {
         let mut usage = self.net.usage();
         usage.record = self.probes.heap_bytes();
-        usage.tables += self.held.iter().map(Lane::heap_bytes).sum::<u64>();
+        for (side, held) in self.held.iter().enumerate() {
+            usage.add(Component::Link(side / 2), held.heap_bytes());
+        }
         let lists = [
             self.timers.heap_bytes(),
             self.sources.heap_bytes(),
