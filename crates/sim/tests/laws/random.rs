@@ -722,7 +722,8 @@ impl Dice {
                 "record.series = [{{ of = \"links.two.queue.packets\", every = \"70 ms\" }}, {{ of = \"groups.g.users[0].flows[0].window\", every = \"30 ms\" }}, {{ of = \"groups.g.users[0].flows[0].received_bytes\", every = \"30 ms\" }}]\n{text}"
             );
         } else if self.chance(30) {
-            let counters = ["arrived_bytes", "delivered_bytes", "delivered_packets", "marks", "drops"];
+            let counters =
+                ["arrived_bytes", "delivered_bytes", "delivered_packets", "marks", "drops", "rate"];
             let of = |link, counter| format!("{{ of = \"links.{link}.{counter}\", every = \"43 ms\" }}");
             let (two, three) = (of("two", self.pick(&counters)), of("three", self.pick(&counters)));
             text = format!("record.series = [{two}, {three}]\n{text}");
