@@ -55,7 +55,7 @@ impl Input {
     }
 }
 
-/// What the server of a flow does with a packet.
+/// How the server of a flow answers packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Server {
     /// It counts datagrams.
