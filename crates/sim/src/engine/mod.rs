@@ -72,7 +72,7 @@ pub struct Engine<'a> {
     services: BinaryHeap<Reverse<(Key, u32)>>,
     /// Folded hops serve packets that arrive by then.
     fence: Time,
-    /// They do so without a look at probes: the fence, or zero where a probe counts crossings.
+    /// They skip probes until then: the fence, or zero where a probe counts crossings.
     unwatched: Time,
     /// By lane: packets that arrive at folded hops later than that.
     held: Vec<Lane>,

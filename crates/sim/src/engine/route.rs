@@ -17,8 +17,8 @@ impl Engine<'_> {
         }
     }
 
-    /// A packet has crossed a link before its time, while a probe counts crossings or beyond the fence. Returns
-    /// whether it may go on.
+    /// Counts the crossing of a packet that arrives within the fence, and holds a packet that arrives later.
+    /// Returns whether it may go on.
     #[cold]
     #[inline(never)]
     fn hand_over_watched(&mut self, lane: u32, key: Key, packet: &Packet) -> bool {

@@ -143,7 +143,11 @@ warmup = "0 s"
 links.access = { per = "user", rate = "4543 kbit/s", delay = "1 ms", queue = { limit = "32 packets" } }
 links.one = { rate = "25434 kbit/s", delay = "0 s", queue = { limit = "5 packets" } }
 links.two = { per = "2 users", rate = "21921 kbit/s", serve = { kind = "grants", preset = "lte" }, delay = "0 s" }
-links.three = { rate = "8962 kbit/s", serve = { kind = "grants", preset = "docsis" }, delay = "0 s", queue = { limit = "11 packets" } }
+[links.three]
+rate = "8962 kbit/s"
+serve = { kind = "grants", preset = "docsis" }
+delay = "0 s"
+queue = { limit = "11 packets" }
 [groups.g]
 users = 2
 path = ["access", "one", "-three", "two"]
