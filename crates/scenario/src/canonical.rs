@@ -306,8 +306,15 @@ mod tests {
     fn every_line_of_a_tcp_table_is_in_the_canonical_form() {
         let conex = Some(evenflow_transport::exposure::Settings::honest(true));
         let (pacing_rule, gso) = (PacingRule::Linux, 65_536);
-        let profile =
-            Profile { conex, accurate_ecn_option: true, pacing: true, pacing_rule, gso, ..Profile::ns3_26() };
+        let profile = Profile {
+            conex,
+            window_clamp: true,
+            accurate_ecn_option: true,
+            pacing: true,
+            pacing_rule,
+            gso,
+            ..Profile::ns3_26()
+        };
         let lines: Vec<&str> = profile.lines().iter().map(|(name, _)| *name).collect();
         for param in TCP.params {
             assert!(lines.contains(&param.name), "{} is missing", param.name);

@@ -378,6 +378,8 @@ lines! {
     max_window: bytes, Range::FROM_ONE, "docs/tcp.md",
         "Receive window. It is also the send buffer if send_buffer is unbounded. No sender has more than \
          2^30 bytes in flight (RFC 7323 section 2.3).";
+    window_clamp: flag, Range::ANY, "ns-2.35",
+        "Limit the data in flight to max_window, not the sequence numbers, as a sender without a receive window.";
     send_buffer: bytes, Range::FROM_ONE, "RFC 9293 section 3.9.1.2",
         "Limit of written but unacknowledged data. Beyond it, the writer waits.";
     window_scaling: flag, Range::ANY, "RFC 7323 section 2",
@@ -609,6 +611,7 @@ pub const COMPLETE: &[&str] = &["rfc", "linux", "linux3.2", "ns3.26", "ns2", "ns
 
 /// Options that one profile alone uses: accepted, and part of the canonical form, but not documented.
 pub const UNDOCUMENTED: &[&str] = &[
+    "window_clamp",
     "count_acks",
     "window_used",
     "window_decay",
@@ -627,8 +630,13 @@ pub const UNDOCUMENTED: &[&str] = &[
 
 /// Options that the canonical form lists only where they differ from the named profile, which keeps the forms of
 /// older scenarios.
-const OFF: &[&str] =
-    &[line::pacing.name, line::pacing_rule.name, line::gso.name, line::accurate_ecn_option.name];
+const OFF: &[&str] = &[
+    line::window_clamp.name,
+    line::pacing.name,
+    line::pacing_rule.name,
+    line::gso.name,
+    line::accurate_ecn_option.name,
+];
 
 /// A window that never binds. A power of two below 2^53, so that it is exact as a number.
 const UNBOUNDED: u64 = 1 << 40;
@@ -655,6 +663,7 @@ impl Profile {
             header: 52,
             syn_extra: 8,
             max_window: UNBOUNDED,
+            window_clamp: false,
             window_scaling: true,
             send_buffer: UNBOUNDED,
             nagle: false,
@@ -872,6 +881,7 @@ impl Profile {
     pub fn ns2_linux() -> Profile {
         Profile {
             name: "ns2-linux",
+            window_clamp: true, // LinuxTcpAgent::send_much
             initial_window: 2.0,
             slow_start_segments: None,
             byte_counting: true,
@@ -1157,9 +1167,14 @@ impl Profile {
         self.max_window.min(MOST_OUT)
     }
 
-    /// The bytes that a sender may have out at the most.
+    /// Bytes from the last acknowledged one that the receive window lets go, if none was advertised.
+    pub fn receive_window(&self) -> u64 {
+        if self.window_clamp { MOST_OUT } else { self.largest_window() }
+    }
+
+    /// The same for receive window and send buffer.
     pub fn most_out(&self) -> u64 {
-        self.largest_window().min(self.send_buffer)
+        self.receive_window().min(self.send_buffer)
     }
 
     /// The payload of a full segment, bytes, as a real number.

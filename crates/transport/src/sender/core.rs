@@ -158,6 +158,13 @@ impl Core {
         self.control.window()
     }
 
+    /// Most bytes in flight by the congestion window and its clamp.
+    #[inline(always)]
+    pub(super) fn usable_window(&self, profile: &Profile) -> u64 {
+        let window = self.window().cwnd as i64 as u64;
+        if profile.window_clamp { window.min(profile.max_window) } else { window }
+    }
+
     /// Loss recovery changes its state.
     #[inline(always)]
     pub(super) fn enter(&mut self, state: Recovery) {

@@ -69,7 +69,7 @@ impl Core {
     pub(in crate::sender) fn edge(&self, profile: &Profile) -> u64 {
         match &self.flow {
             Some(flow) if flow.edge != UNTOLD => flow.edge,
-            Some(_) => self.una.saturating_add(profile.largest_window()),
+            Some(_) => self.una.saturating_add(profile.receive_window()),
             None => u64::MAX,
         }
     }

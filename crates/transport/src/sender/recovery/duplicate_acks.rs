@@ -71,7 +71,7 @@ impl LossRecovery for DuplicateAcks {
     /// A segment shorter than full goes only where it is all there is (RFC 9293 section 3.8.6).
     #[inline]
     fn transmit(&mut self, c: &mut Core, x: &mut Context) {
-        let window = c.window().cwnd as i64 as u64;
+        let window = c.usable_window(x.profile);
         while x.out.len() < MOST_AT_ONCE {
             if c.departures.is_some() {
                 if c.is_held(x.now, x.profile) {

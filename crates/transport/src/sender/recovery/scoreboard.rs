@@ -303,7 +303,7 @@ impl Scoreboard {
 
     /// `PACED`: a copy for senders with [`Core::departures`], so that others do not pay for what it inlines.
     fn fill_pipe<const CALM: bool, const PACED: bool>(&mut self, c: &mut Core, linux: bool, x: &mut Context) {
-        let window = c.window().cwnd as i64 as u64;
+        let window = c.usable_window(x.profile);
         let in_recovery = !CALM && c.state == Recovery::Recovery;
         let only_new = CALM || (linux && !in_recovery && c.state != Recovery::Loss);
         let mut burst = 0;

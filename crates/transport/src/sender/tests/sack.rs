@@ -263,6 +263,20 @@ fn the_receive_window_binds_in_recovery() {
     );
 }
 
+/// With `window_clamp` those four segments are the most in flight, and recovery goes on beyond the receive window.
+#[test]
+fn a_window_clamp_lets_recovery_go_on() {
+    table(
+        Profile { max_window: 4999, window_clamp: true, ..thousand() },
+        "  0 | open            | SYN      |
+          50 | syn             | ACK 0..3 | pipe 4
+         100 | ack 0 sack 1..2 | 4 5      | disorder pipe 4
+         102 | ack 0 sack 1..3 | 0*       | recovery ssthresh 3 pipe 3
+         150 | ack 0 sack 1..5 | 6 7      | recovery pipe 3
+         152 | ack 6           | 8        | open cwnd 3",
+    );
+}
+
 /// Without window scaling 65535 bytes can be told (RFC 7323 section 2): 65 segments.
 #[test]
 fn without_window_scaling_65535_bytes_bind() {
