@@ -105,14 +105,14 @@ impl Builder<'_, '_> {
         net.ports = ports;
     }
 
-    /// Whether a probe reads every packet, or counts at a first link. Hosts hand packets to that one after
-    /// processing, which may end beyond the fence.
+    /// Whether a probe reads every packet, or counts at a private first link. Hosts hand packets to that one
+    /// after processing, which may end beyond the fence.
     fn is_watched(&self) -> bool {
         let record = &self.scenario.record;
         let first = |link| {
             let at = Component::Link(link);
             let begins = |group: &Group| group.path.first().is_some_and(|hop| hop.component == at);
-            self.scenario.groups.iter().any(begins)
+            self.scenario.links[link].per == Per::User && self.scenario.groups.iter().any(begins)
         };
         let watches = |series: &Series| match series.target.of {
             _ if series.every == Every::Packet => true,
