@@ -1167,12 +1167,12 @@ impl Profile {
         self.max_window.min(MOST_OUT)
     }
 
-    /// Bytes from the last acknowledged one that the receive window lets go, if none was advertised.
+    /// Receive window in bytes that a sender assumes until one is advertised.
     pub fn receive_window(&self) -> u64 {
         if self.window_clamp { MOST_OUT } else { self.largest_window() }
     }
 
-    /// The same for receive window and send buffer.
+    /// Most bytes that a sender may have unacknowledged.
     pub fn most_out(&self) -> u64 {
         self.receive_window().min(self.send_buffer)
     }
