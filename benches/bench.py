@@ -4,7 +4,7 @@ The works are the scenarios in benches/works. All three simulators get the same 
 packet and its acknowledgement), flows, rates and buffers. Every data packet is acknowledged, and hosts have a random
 processing time. The unit is bottleneck packets per CPU-second; packet-hops would favour simulators with more hops.
 Each speed has loss, useful packets and the shares of flows next to it.
-The cost of each mechanism is in mechanisms.py, that of policing in networks.py.
+The cost of each mechanism is in mechanisms.py, that of policing in networks.py, that of the papers in ledgers.py.
 """
 
 from __future__ import annotations
@@ -19,13 +19,17 @@ import subprocess
 import sys
 import time
 import tomllib
+import venv
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import ledgers
 import mechanisms
 import networks
+from matplotlib.figure import Figure
 from measuring import Spread, bench_run_binary, instructions_per_packet, say, table
 from peers import MSS_BYTES, ROOT, Dumbbell, Finished, NotComparableError, Ns2, Ns3, measure, quantity
 
@@ -173,10 +177,61 @@ def make_row(
 # --- Evenflow ------------------------------------------------------------------------------------------------------
 
 
-def evenflow(tree: dict[str, Any], repeats: int = 1) -> Finished:
+def evenflow(tree: dict[str, Any], repeats: int = 1, python: str | Path = sys.executable) -> Finished:
     """Run a scenario in a fresh interpreter, which pays for its own start."""
     job = json.dumps({"tree": tree, "seed": SEED, "repeats": repeats})
-    return measure([sys.executable, CHILD], stdin=job)
+    return measure([python, CHILD], stdin=job)
+
+
+def read(path: Path) -> dict[str, Any]:
+    with path.open("rb") as file:
+        return tomllib.load(file)
+
+
+@dataclass
+class Pair:
+    """CPU time of this version divided by that of another one, and whether both have the same record."""
+
+    work: str
+    cpu_ratio: Spread
+    same_record: bool
+
+
+def other_version(spec: str) -> Path:
+    """The interpreter of an environment with another version: a wheel, or a commit of this repository, built once.
+
+    Raises:
+        RuntimeError: pip could not install it.
+    """
+    home = ROOT / "out" / "bench" / re.sub(r"[^\w.-]+", "-", Path(spec).stem)
+    python = home / ("Scripts" if os.name == "nt" else "bin") / "python"
+    if not (home / "installed").exists():
+        say(f"installing {spec} ...")
+        venv.create(home, with_pip=True, clear=True)
+        wanted = spec if spec.endswith(".whl") else f"evenflow @ git+{ROOT.as_uri()}@{spec}"
+        pip = subprocess.run([python, "-m", "pip", "install", "--quiet", wanted], capture_output=True, text=True)
+        if pip.returncode != 0:
+            raise RuntimeError(f"--against {spec}: neither a wheel nor a commit that builds: {pip.stderr[-500:]}")
+        (home / "installed").touch()
+    return python
+
+
+def against(spec: str, quick: bool) -> list[Pair]:
+    """Pairs of runs of every work and family, this version and the other in turn."""
+    python = other_version(spec)
+    files = {work: (ROOT / "benches" / "works" / file, "bottleneck") for work, file in WORKS.items()}
+    files |= {family.name: (ledgers.FOLDER / family.file, family.link) for family in ledgers.FAMILIES}
+    rows = []
+    for name, (path, link) in files.items():
+        tree, ratios, same = read(path), [], True
+        for _ in range(3 if quick else 7):
+            mine, other = (evenflow(tree, python=one).record for one in (sys.executable, python))
+            per_packet = [one["cpu_s"] / one["links"][link]["delivered_packets"] for one in (mine, other)]
+            ratios.append(per_packet[0] / per_packet[1])
+            same &= mine["record_hash"] == other.get("record_hash")
+        rows.append(Pair(name, Spread.of(ratios), same))
+        say(f"  {name}: {rows[-1].cpu_ratio.text()}")
+    return rows
 
 
 def evenflow_row(work: str, tree: dict[str, Any], repeats: int) -> Row:
@@ -230,7 +285,7 @@ class Growth:
 
 def growth(repeats: int, quick: bool) -> list[Growth]:
     rows = []
-    for flows in (20, 450, 1000, 10_000):
+    for flows in (20, 450, 1000, 10_000, *([] if quick else [100_000])):
         packets = 2e5 if quick else 8e5
         duration = max(10.0 if not quick else 3.0, packets / (flows * 1e6 / 12000))
         finished = [evenflow(growth_tree(flows, duration)) for _ in range(repeats)]
@@ -239,6 +294,18 @@ def growth(repeats: int, quick: bool) -> list[Growth]:
         rows.append(Growth(flows, delivered, cost, finished[0].peak_bytes))
         say(f"  {flows} flows: {cost * 1e9:.0f} ns a packet")
     return rows
+
+
+def growth_figure(rows: Sequence[Growth]) -> Path:
+    """Draw the cost of a packet over the number of flows; returns the file."""
+    figure = Figure(figsize=(5, 3), layout="constrained")
+    axes = figure.subplots()
+    axes.semilogx([row.flows for row in rows], [row.cpu_per_packet_s * 1e9 for row in rows], "o-")
+    axes.set(xlabel="flows", ylabel="CPU time per packet (ns)", ylim=(0, None))
+    path = ROOT / "out" / "bench" / "flows.svg"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path)
+    return path
 
 
 @dataclass
@@ -290,8 +357,7 @@ def turnover(quick: bool) -> list[Turnover]:
     """10^4 flows of one segment at a time, in runs of growing length. Memory of closed flows would show."""
     rows = []
     for duration in (2, 11) if quick else (2, 11, 101):
-        with (ROOT / "benches" / "works" / TURNOVER).open("rb") as file:
-            tree = {**tomllib.load(file), "duration": f"{duration} s"}
+        tree = {**read(ROOT / "benches" / "works" / TURNOVER), "duration": f"{duration} s"}
         done = evenflow(tree)
         transfers = done.record["groups"]["users"]["transfers"]
         rows.append(Turnover(int(transfers["started"]), float(transfers["in_progress_mean"]), done.peak_bytes))
@@ -340,8 +406,7 @@ def ns2_flows_row(ns2: Ns2, work: str, tree: dict[str, Any], repeats: int) -> Ro
 
 
 def load(work: str) -> dict[str, Any]:
-    with (ROOT / "benches" / "works" / WORKS[work]).open("rb") as file:
-        return tomllib.load(file)
+    return read(ROOT / "benches" / "works" / WORKS[work])
 
 
 def mib(size: int | None) -> str:
@@ -472,6 +537,8 @@ class Result:
     instructions: dict[str, float] = field(default_factory=dict)
     mechanisms: mechanisms.Costs | None = None
     networks: networks.Costs | None = None
+    ledgers: list[ledgers.Cost] = field(default_factory=list)
+    against: list[Pair] = field(default_factory=list)
 
 
 def machine() -> str:
@@ -511,6 +578,15 @@ def report(result: Result) -> str:
         parts += mechanisms.section(result.mechanisms)
     if result.networks is not None:
         parts += networks.section(result.networks)
+    if result.ledgers:
+        parts += ledgers.section(result.ledgers)
+    if result.against:
+        lines = [[row.work, row.cpu_ratio.text(), "yes" if row.same_record else "no"] for row in result.against]
+        parts += [
+            "## Compared with another version",
+            "CPU time of the event loop per packet, this version divided by the other, in alternating runs.",
+            table(["work", "CPU time ratio (min / median / max)", "same record"], lines),
+        ]
     return "\n\n".join(parts)
 
 
@@ -556,18 +632,22 @@ def works_sections(result: Result) -> list[str]:
     return [*parts, "## Targets", "\n".join(f"- {line}" for line in targets(result))]
 
 
-def tables_wanted(arguments: argparse.Namespace) -> tuple[bool, bool, bool]:
-    """Whether the works, the mechanisms and the networks: what is named alone leaves the other tables out."""
-    named = {"works": arguments.work, "mechanisms": arguments.mechanism, "networks": arguments.network}
-    every = not any(named.values())
-    works, costs, policed = (name not in arguments.skip and (every or bool(own)) for name, own in named.items())
-    return works, costs, policed
+def tables_wanted(arguments: argparse.Namespace) -> list[str]:
+    """The tables to measure: all but the skipped ones, or only those that an option names."""
+    named = {
+        "works": arguments.work,
+        "mechanisms": arguments.mechanism,
+        "networks": arguments.network,
+        "ledgers": arguments.ledgers,
+    }
+    every = not any(named.values()) and arguments.against is None
+    return [name for name, own in named.items() if name not in arguments.skip and (every or own)]
 
 
 def bench(arguments: argparse.Namespace) -> Result:
-    works, costs, policed = tables_wanted(arguments)
-    swaps = mechanisms.chosen(mechanisms.swaps(), arguments.mechanism or ()) if costs else []
-    pairs = networks.chosen(arguments.network or ()) if policed else []
+    wanted = tables_wanted(arguments)
+    swaps = mechanisms.chosen(mechanisms.swaps(), arguments.mechanism or ()) if "mechanisms" in wanted else []
+    pairs = networks.chosen(arguments.network or ()) if "networks" in wanted else []
     probe = evenflow({**load("W1"), "duration": "1 ms"}).record
     if probe["build_profile"] != "release":
         raise SystemExit(
@@ -576,21 +656,65 @@ def bench(arguments: argparse.Namespace) -> Result:
     builds = {"Evenflow": f"{probe['version']}, engine {probe['engine_id']}, {probe['build_profile']} build"}
     result = Result(machine(), builds, {})
     result.calibration_s.append(calibrate())
-    built = bench_run_binary()
-    if isinstance(built, str):
+    built = bench_run_binary() if wanted else "not needed"
+    if wanted and isinstance(built, str):
         result.skipped["instructions a packet"] = built
     binary = built if isinstance(built, Path) else None
-    if works:
+    if "works" in wanted:
         bench_works(result, arguments, binary)
-    if costs:
+    if "mechanisms" in wanted:
         say("mechanisms ...")
         result.mechanisms = mechanisms.costs(swaps, binary, arguments.quick)
         result.calibration_s.append(calibrate())
-    if policed:
+    if "networks" in wanted:
         say("networks ...")
         result.networks = networks.costs(pairs, binary, arguments.quick)
         result.calibration_s.append(calibrate())
+    if "ledgers" in wanted:
+        say("results tables ...")
+        result.ledgers = ledgers.costs(lambda path: evenflow(read(path)).record, binary, 1 if arguments.quick else 5)
+        result.calibration_s.append(calibrate())
+    if arguments.against is not None:
+        result.builds["the other version"] = arguments.against
+        result.against = against(arguments.against, arguments.quick)
+        result.calibration_s.append(calibrate())
     return result
+
+
+def gate(write: bool) -> int:
+    """Compare the instructions per packet of all works and families with benches/instructions.toml, or write it.
+
+    Returns:
+        1 if a count is more than 1 % above its entry.
+    """
+    file = ROOT / "benches" / "instructions.toml"
+    rustc = subprocess.run(["rustc", "--version"], capture_output=True, text=True).stdout.strip()
+    built_on = f"{rustc}, {' '.join(platform.libc_ver())}, {machine().split(',')[0]}"
+    known = read(file)
+    if not write and known["built_on"] != built_on:
+        print(f"skipped: the counts are of {known['built_on']}, and this is {built_on}")
+        return 0
+    binary = bench_run_binary()
+    if isinstance(binary, str):
+        print(f"skipped: {binary}")
+        return 0
+    works = ROOT / "benches" / "works"
+    jobs = {work: (works / file, CALLGRIND_DURATIONS_S[work], "bottleneck") for work, file in WORKS.items()}
+    jobs |= {each.name: (ledgers.FOLDER / each.file, each.durations_s, each.link) for each in ledgers.FAMILIES}
+
+    def count(job: tuple[Path, tuple[float, float], str]) -> int:
+        path, durations_s, link = job
+        return round(instructions_per_packet(binary, path, durations_s, SEED, link))
+
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        counts = dict(zip(jobs, pool.map(count, jobs.values()), strict=True))
+    if write:
+        lines = [f'"{name}" = {number}' for name, number in counts.items()]
+        text = f'# `bench.py --gate write`: instructions per packet.\nbuilt_on = "{built_on}"\n\n[instructions]\n'
+        file.write_text(text + "\n".join(lines) + "\n", encoding="utf-8")
+    entries = known["instructions"]
+    print(table(["work", "entry", "now"], [[name, str(entries.get(name, "–")), str(n)] for name, n in counts.items()]))
+    return int(not write and any(number > 1.01 * entries[name] for name, number in counts.items()))
 
 
 def bench_works(result: Result, arguments: argparse.Namespace, binary: Path | None) -> None:
@@ -628,6 +752,7 @@ def bench_works(result: Result, arguments: argparse.Namespace, binary: Path | No
     result.startup = startup(chosen)
     result.memory = memory_per_flow(quick)
     result.growth = growth(1 if quick else 3, quick)
+    say(f"written: {growth_figure(result.growth)}")
     result.turnover = turnover(quick)
     result.calibration_s.append(calibrate())
     if binary is not None:
@@ -654,15 +779,26 @@ def main() -> None:
         metavar="NAME",
         help="only the cost of policing this network, w2 or chain (may be repeated)",
     )
+    parser.add_argument("--ledgers", action="store_true", help="only the cost of the papers' results tables")
+    parser.add_argument("--against", metavar="VERSION", help="pairs of runs with a wheel or a commit, and no table")
+    parser.add_argument(
+        "--gate",
+        nargs="?",
+        choices=("check", "write"),
+        const="check",
+        help="only compare instructions per packet with benches/instructions.toml (1 if 1 % above), or write it",
+    )
     parser.add_argument(
         "--skip",
         action="append",
-        choices=("ns-2", "ns-3", "works", "mechanisms", "networks"),
+        choices=("ns-2", "ns-3", "works", "mechanisms", "networks", "ledgers"),
         default=[],
         help="leave a simulator or a table out",
     )
     arguments = parser.parse_args()
     try:
+        if arguments.gate is not None:
+            raise SystemExit(gate(arguments.gate == "write"))
         result = bench(arguments)
     except (RuntimeError, ValueError, subprocess.CalledProcessError) as error:
         raise SystemExit(f"bench.py: {error}") from None

@@ -27,6 +27,45 @@ def test_every_work_has_its_durations_and_targets(bench: Any) -> None:
         assert set(table) == set(bench.WORKS)
 
 
+def test_every_family_of_runs_has_its_scenario_and_count(bench: Any) -> None:
+    families = bench.ledgers.FAMILIES
+    assert {family.file for family in families} == {path.name for path in bench.ledgers.FOLDER.glob("*.toml")}
+    for family in families:
+        tree = bench.read(bench.ledgers.FOLDER / family.file)
+        ef.Scenario(tree).check()
+        assert family.link in tree["links"]
+    counted = bench.read(ROOT / "benches" / "instructions.toml")["instructions"]
+    assert set(counted) == {*bench.WORKS, *(family.name for family in families)}
+
+
+def test_minutes_are_packets_times_cost(bench: Any) -> None:
+    links = {family.link: {"delivered_packets": 1000} for family in bench.ledgers.FAMILIES}
+    record = {"links": links, "cpu_s": 3e-4, "events": 2000, "folded": 0.5}
+    rows = bench.ledgers.costs(lambda _: record, None, repeats=3)
+    assert rows[0].cpu_per_packet_s.median == pytest.approx(300e-9)
+    assert rows[0].minutes == pytest.approx(0.872e9 * 300e-9 / 2 / 60)
+    assert rows[0].events_per_packet == 2
+
+
+def test_another_version_is_a_wheel_or_a_commit(bench: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setattr(bench, "ROOT", tmp_path)
+    monkeypatch.setattr(bench.venv, "create", lambda home, **_: home.mkdir(parents=True))
+    calls: list[list[str]] = []
+
+    def pip(command: list[str], **_: Any) -> Any:
+        calls.append(command)
+        return bench.subprocess.CompletedProcess(command, int("nosuch" in command[-1]), "", "unknown revision")
+
+    monkeypatch.setattr(bench.subprocess, "run", pip)
+    bench.other_version("dist/evenflow-0.1.0.whl")
+    bench.other_version("v0.1.0")
+    bench.other_version("v0.1.0")
+    wanted = [command[-1] for command in calls]
+    assert wanted == ["dist/evenflow-0.1.0.whl", f"evenflow @ git+{tmp_path.as_uri()}@v0.1.0"]
+    with pytest.raises(RuntimeError, match="--against nosuch: neither a wheel nor a commit that builds"):
+        bench.other_version("nosuch")
+
+
 def test_what_other_simulators_run_differs_only_where_it_is_said(bench: Any) -> None:
     for work in bench.OPENS - STAGED:
         with pytest.raises(bench.NotComparableError, match="short-flows is not compared"):

@@ -102,21 +102,21 @@ def test_rows_are_chosen_by_name_or_room(costs: Any) -> None:
 @pytest.mark.parametrize(
     ("given", "wanted"),
     [
-        ({}, (True, True, True)),
-        ({"work": ["W1"]}, (True, False, False)),
-        ({"mechanism": ["pie"]}, (False, True, False)),
-        ({"network": ["chain"]}, (False, False, True)),
-        ({"work": ["W1"], "mechanism": ["pie"]}, (True, True, False)),
-        ({"skip": ["works"]}, (False, True, True)),
-        ({"skip": ["mechanisms", "ns-3"]}, (True, False, True)),
-        ({"network": ["w2"], "skip": ["networks"]}, (False, False, False)),
+        ({}, ["works", "mechanisms", "networks", "ledgers"]),
+        ({"work": ["W1"]}, ["works"]),
+        ({"mechanism": ["pie"]}, ["mechanisms"]),
+        ({"network": ["chain"]}, ["networks"]),
+        ({"ledgers": True}, ["ledgers"]),
+        ({"against": "v0.1.0"}, []),
+        ({"work": ["W1"], "mechanism": ["pie"]}, ["works", "mechanisms"]),
+        ({"skip": ["works"]}, ["mechanisms", "networks", "ledgers"]),
+        ({"skip": ["mechanisms", "ns-3"]}, ["works", "networks", "ledgers"]),
+        ({"network": ["w2"], "skip": ["networks"]}, []),
     ],
 )
-def test_what_is_named_leaves_the_other_tables_out(
-    bench: Any, given: dict[str, Any], wanted: tuple[bool, bool, bool]
-) -> None:
-    arguments = bench.argparse.Namespace(**{"work": None, "mechanism": None, "network": None, "skip": [], **given})
-    assert bench.tables_wanted(arguments) == wanted
+def test_what_is_named_leaves_the_other_tables_out(bench: Any, given: dict[str, Any], wanted: list[str]) -> None:
+    none = {"work": None, "mechanism": None, "network": None, "ledgers": False, "against": None, "skip": []}
+    assert bench.tables_wanted(bench.argparse.Namespace(**{**none, **given})) == wanted
 
 
 def test_what_callgrind_runs_is_the_same_scenario(costs: Any) -> None:
