@@ -208,7 +208,7 @@ def other_version(spec: str) -> Path:
     if not (home / "installed").exists():
         say(f"installing {spec} ...")
         venv.create(home, with_pip=True, clear=True)
-        wanted = spec if spec.endswith(".whl") else f"evenflow @ git+{ROOT.as_uri()}@{spec}"
+        wanted = spec if spec.endswith(".whl") else f"git+{ROOT.as_uri()}@{spec}"
         pip = subprocess.run([python, "-m", "pip", "install", "--quiet", wanted], capture_output=True, text=True)
         if pip.returncode != 0:
             raise RuntimeError(f"--against {spec}: neither a wheel nor a commit that builds: {pip.stderr[-500:]}")

@@ -61,7 +61,7 @@ def test_another_version_is_a_wheel_or_a_commit(bench: Any, monkeypatch: pytest.
     bench.other_version("v0.1.0")
     bench.other_version("v0.1.0")
     wanted = [command[-1] for command in calls]
-    assert wanted == ["dist/evenflow-0.1.0.whl", f"evenflow @ git+{tmp_path.as_uri()}@v0.1.0"]
+    assert wanted == ["dist/evenflow-0.1.0.whl", f"git+{tmp_path.as_uri()}@v0.1.0"]
     with pytest.raises(RuntimeError, match="--against nosuch: neither a wheel nor a commit that builds"):
         bench.other_version("nosuch")
 
