@@ -93,7 +93,7 @@ def section(rows: Sequence[Cost]) -> list[str]:
     lines.append(["all", "", "", "", "", f"{sum(row.minutes for row in rows):.0f}"])
     return [
         "## Results tables of the papers",
-        "*Ledger minutes* are the packets of all runs of a family at paper scale times the CPU time of a packet, on "
-        f"{CORES} cores, without judging and figures. *Folded* is the share of link crossings without an event.",
+        f"*Ledger minutes*: packets of all runs at paper scale times the CPU time of a packet, on {CORES} cores. "
+        "Judging and figures are not in them. *Folded*: the share of link crossings without an event.",
         table(header, lines),
     ]
