@@ -201,17 +201,21 @@ def other_version(spec: str) -> Path:
     """The interpreter of an environment with another version: a wheel, or a commit of this repository, built once.
 
     Raises:
-        RuntimeError: pip could not install it.
+        RuntimeError: it is neither, or pip could not install it.
     """
     home = ROOT / "out" / "bench" / re.sub(r"[^\w.-]+", "-", Path(spec).stem)
     python = home / ("Scripts" if os.name == "nt" else "bin") / "python"
     if not (home / "installed").exists():
+        is_wheel = spec.endswith(".whl")
+        commit = ["git", "-C", ROOT, "rev-parse", "--verify", "--quiet", f"{spec}^{{commit}}"]
+        if not is_wheel and subprocess.run(commit, capture_output=True).returncode != 0:
+            raise RuntimeError(f"--against {spec}: neither a wheel (*.whl) nor a commit of this repository")
         say(f"installing {spec} ...")
         venv.create(home, with_pip=True, clear=True)
-        wanted = spec if spec.endswith(".whl") else f"git+{ROOT.as_uri()}@{spec}"
+        wanted = spec if is_wheel else f"git+{ROOT.as_uri()}@{spec}"
         pip = subprocess.run([python, "-m", "pip", "install", "--quiet", wanted], capture_output=True, text=True)
         if pip.returncode != 0:
-            raise RuntimeError(f"--against {spec}: neither a wheel nor a commit that builds: {pip.stderr[-500:]}")
+            raise RuntimeError(f"--against {spec}: pip could not install it: {pip.stderr.strip()[-500:]}")
         (home / "installed").touch()
     return python
 
@@ -800,7 +804,7 @@ def main() -> None:
         if arguments.gate is not None:
             raise SystemExit(gate(arguments.gate == "write"))
         result = bench(arguments)
-    except (RuntimeError, ValueError, subprocess.CalledProcessError) as error:
+    except (RuntimeError, ValueError, FileNotFoundError, subprocess.CalledProcessError) as error:
         raise SystemExit(f"bench.py: {error}") from None
     print(report(result))
     if arguments.json is not None:

@@ -60,9 +60,9 @@ def test_another_version_is_a_wheel_or_a_commit(bench: Any, monkeypatch: pytest.
     bench.other_version("dist/evenflow-0.1.0.whl")
     bench.other_version("v0.1.0")
     bench.other_version("v0.1.0")
-    wanted = [command[-1] for command in calls]
+    wanted = [command[-1] for command in calls if "pip" in command]
     assert wanted == ["dist/evenflow-0.1.0.whl", f"git+{tmp_path.as_uri()}@v0.1.0"]
-    with pytest.raises(RuntimeError, match="--against nosuch: neither a wheel nor a commit that builds"):
+    with pytest.raises(RuntimeError, match="--against nosuch: neither a wheel"):
         bench.other_version("nosuch")
 
 
