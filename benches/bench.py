@@ -14,6 +14,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -198,21 +199,23 @@ class Pair:
 
 
 def other_version(spec: str) -> Path:
-    """The interpreter of an environment with another version: a wheel, or a commit of this repository, built once.
+    """The interpreter of an environment with another version: a wheel, or a commit, which is built once.
 
     Raises:
         RuntimeError: it is neither, or pip could not install it.
     """
-    home = ROOT / "out" / "bench" / re.sub(r"[^\w.-]+", "-", Path(spec).stem)
-    python = home / ("Scripts" if os.name == "nt" else "bin") / "python"
-    if not (home / "installed").exists():
-        is_wheel = spec.endswith(".whl")
-        commit = ["git", "-C", ROOT, "rev-parse", "--verify", "--quiet", f"{spec}^{{commit}}"]
-        if not is_wheel and subprocess.run(commit, capture_output=True).returncode != 0:
+    wanted, name = spec, "wheel"
+    if not spec.endswith(".whl"):
+        command = ["git", "-C", ROOT, "rev-parse", "--verify", "--quiet", f"{spec}^{{commit}}"]
+        name = subprocess.run(command, capture_output=True, text=True).stdout.strip()
+        if not name:
             raise RuntimeError(f"--against {spec}: neither a wheel (*.whl) nor a commit of this repository")
+        wanted = f"git+{ROOT.as_uri()}@{name}"
+    home = ROOT / "out" / "bench" / name
+    python = home / ("Scripts" if os.name == "nt" else "bin") / "python"
+    if name == "wheel" or not (home / "installed").exists():
         say(f"installing {spec} ...")
         venv.create(home, with_pip=True, clear=True)
-        wanted = spec if is_wheel else f"git+{ROOT.as_uri()}@{spec}"
         pip = subprocess.run([python, "-m", "pip", "install", "--quiet", wanted], capture_output=True, text=True)
         if pip.returncode != 0:
             raise RuntimeError(f"--against {spec}: pip could not install it: {pip.stderr.strip()[-500:]}")
@@ -283,7 +286,7 @@ class Growth:
 
     flows: int
     packets: int
-    cpu_per_packet_s: float
+    cpu_per_packet_s: Spread
     peak_bytes: int | None
 
 
@@ -294,18 +297,20 @@ def growth(repeats: int, quick: bool) -> list[Growth]:
         duration = max(10.0 if not quick else 3.0, packets / (flows * 1e6 / 12000))
         finished = [evenflow(growth_tree(flows, duration)) for _ in range(repeats)]
         delivered = int(finished[0].record["links"]["bottleneck"]["delivered_packets"])
-        cost = statistics.median(float(one.record["cpu_s"]) for one in finished) / delivered
+        cost = Spread.of([float(one.record["cpu_s"]) / delivered for one in finished])
         rows.append(Growth(flows, delivered, cost, finished[0].peak_bytes))
-        say(f"  {flows} flows: {cost * 1e9:.0f} ns a packet")
+        say(f"  {flows} flows: {cost.median * 1e9:.0f} ns a packet")
     return rows
 
 
 def growth_figure(rows: Sequence[Growth]) -> Path:
-    """Draw the cost of a packet over the number of flows; returns the file."""
+    """Draw the cost of a packet over the number of flows, median and range of the runs; returns the file."""
     figure = Figure(figsize=(5, 3), layout="constrained")
     axes = figure.subplots()
-    axes.semilogx([row.flows for row in rows], [row.cpu_per_packet_s * 1e9 for row in rows], "o-")
-    axes.set(xlabel="flows", ylabel="CPU time per packet (ns)", ylim=(0, None))
+    costs = [row.cpu_per_packet_s for row in rows]
+    ranges = [[1e9 * (cost.median - cost.low) for cost in costs], [1e9 * (cost.high - cost.median) for cost in costs]]
+    axes.errorbar([row.flows for row in rows], [1e9 * cost.median for cost in costs], ranges, fmt="o-", capsize=3)
+    axes.set(xscale="log", xlabel="flows", ylabel="CPU time per packet (ns)", ylim=(0, None))
     path = ROOT / "out" / "bench" / "flows.svg"
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path)
@@ -506,7 +511,7 @@ def targets(result: Result) -> list[str]:
         lines.append(f"{work}: {count:.0f} instructions a packet; at most {most} {verdict(count <= most)}")
     for size in result.growth:
         if size.flows in MOST_COST_RATIO:
-            ratio, most = size.cpu_per_packet_s / result.growth[0].cpu_per_packet_s, MOST_COST_RATIO[size.flows]
+            ratio, most = size.cpu_per_packet_s.median / result.growth[0].cpu_per_packet_s.median, MOST_COST_RATIO[size.flows]
             met = verdict(ratio <= most)
             lines.append(f"{size.flows} flows: {ratio:.2f} times the cost of 20 flows; at most {most:g} {met}")
     if result.memory is not None:
@@ -610,13 +615,13 @@ def works_sections(result: Result) -> list[str]:
         behaviour_table(result.rows),
     ]
     if result.growth:
-        base = result.growth[0].cpu_per_packet_s
+        base = result.growth[0].cpu_per_packet_s.median
         lines = [
             [
                 str(row.flows),
                 str(row.packets),
-                f"{row.cpu_per_packet_s * 1e9:.0f}",
-                f"{row.cpu_per_packet_s / base:.2f}",
+                f"{row.cpu_per_packet_s.median * 1e9:.0f}",
+                f"{row.cpu_per_packet_s.median / base:.2f}",
                 mib(row.peak_bytes),
             ]
             for row in result.growth
@@ -692,8 +697,11 @@ def gate(write: bool) -> int:
         1 if a count is more than 1 % above its entry.
     """
     file = ROOT / "benches" / "instructions.toml"
-    rustc = subprocess.run(["rustc", "--version"], capture_output=True, text=True).stdout.strip()
-    built_on = f"{rustc}, {' '.join(platform.libc_ver())}, {machine().split(',')[0]}"
+    if shutil.which("rustc") is None:
+        print("skipped: rustc was not found")
+        return 0
+    compiler = subprocess.run(["rustc", "--version"], capture_output=True, text=True).stdout.strip()
+    built_on = f"{compiler}, {' '.join(platform.libc_ver())}, {machine().split(',')[0]}"
     known = read(file)
     if not write and known["built_on"] != built_on:
         print(f"skipped: the counts are of {known['built_on']}, and this is {built_on}")
@@ -717,8 +725,12 @@ def gate(write: bool) -> int:
         text = f'# `bench.py --gate write`: instructions per packet.\nbuilt_on = "{built_on}"\n\n[instructions]\n'
         file.write_text(text + "\n".join(lines) + "\n", encoding="utf-8")
     entries = known["instructions"]
-    print(table(["work", "entry", "now"], [[name, str(entries.get(name, "–")), str(n)] for name, n in counts.items()]))
-    return int(not write and any(number > 1.01 * entries[name] for name, number in counts.items()))
+    rows = [[name, str(entries.get(name, "–")), str(number)] for name, number in counts.items()]
+    print(table(["work", "entry", "now"], rows))
+    over = [] if write else [name for name, number in counts.items() if number > 1.01 * entries[name]]
+    if over:
+        print(f"More than 1 % above benches/instructions.toml: {', '.join(over)}. If intended: bench.py --gate write")
+    return int(bool(over))
 
 
 def bench_works(result: Result, arguments: argparse.Namespace, binary: Path | None) -> None:

@@ -54,14 +54,15 @@ def test_another_version_is_a_wheel_or_a_commit(bench: Any, monkeypatch: pytest.
 
     def pip(command: list[str], **_: Any) -> Any:
         calls.append(command)
-        return bench.subprocess.CompletedProcess(command, int("nosuch" in command[-1]), "", "unknown revision")
+        out = "" if "nosuch" in command[-1] else "0123abcd\n"
+        return bench.subprocess.CompletedProcess(command, int(not out), out, "unknown revision")
 
     monkeypatch.setattr(bench.subprocess, "run", pip)
     bench.other_version("dist/evenflow-0.1.0.whl")
     bench.other_version("v0.1.0")
     bench.other_version("v0.1.0")
     wanted = [command[-1] for command in calls if "pip" in command]
-    assert wanted == ["dist/evenflow-0.1.0.whl", f"git+{tmp_path.as_uri()}@v0.1.0"]
+    assert wanted == ["dist/evenflow-0.1.0.whl", f"git+{tmp_path.as_uri()}@0123abcd"]
     with pytest.raises(RuntimeError, match="--against nosuch: neither a wheel"):
         bench.other_version("nosuch")
 

@@ -158,7 +158,7 @@ impl Core {
         self.control.window()
     }
 
-    /// Most bytes in flight by the congestion window and its clamp.
+    /// The congestion window in bytes, limited by `max_window` with `window_clamp`.
     #[inline(always)]
     pub(super) fn usable_window(&self, profile: &Profile) -> u64 {
         let window = self.window().cwnd as i64 as u64;
