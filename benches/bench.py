@@ -511,7 +511,8 @@ def targets(result: Result) -> list[str]:
         lines.append(f"{work}: {count:.0f} instructions a packet; at most {most} {verdict(count <= most)}")
     for size in result.growth:
         if size.flows in MOST_COST_RATIO:
-            ratio, most = size.cpu_per_packet_s.median / result.growth[0].cpu_per_packet_s.median, MOST_COST_RATIO[size.flows]
+            ratio = size.cpu_per_packet_s.median / result.growth[0].cpu_per_packet_s.median
+            most = MOST_COST_RATIO[size.flows]
             met = verdict(ratio <= most)
             lines.append(f"{size.flows} flows: {ratio:.2f} times the cost of 20 flows; at most {most:g} {met}")
     if result.memory is not None:
