@@ -330,12 +330,6 @@ def _shared(record: Mapping[str, Any], link: Mapping[str, Any], drops: int, dumb
     return found
 
 
-def defined(*sides: Sequence[Mapping[str, float]]) -> list[list[dict[str, float]]]:
-    """The records of each side with the metrics that all of them have: what never happened has no time."""
-    names = [name for name in sides[0][0] if all(name in record for side in sides for record in side)]
-    return [[{name: record[name] for name in names} for record in side] for side in sides]
-
-
 WINDOWS = {
     "20 ms": (2_048, 5_120, 14_336, 28_672, 99_328, 199_680),
     "40 ms": (2_048, 3_072, 4_096, 5_120, 8_192, 14_336, 28_672, 49_152, 99_328, 199_680, 399_360),

@@ -244,10 +244,15 @@ TIMES_OF = frozenset(f"chunk {name} (ms)" for name in NAMES)
 """The metrics that are times."""
 
 
-def check_of(metric: str) -> tuple[str, float, bool]:
-    """The comparison that a metric belongs to, the difference at which means agree at any rate, and whether means alone
-    count: that chunk times agree within 5 % was expected before the first run."""
-    return (TIMES, 0.0, True) if metric in TIMES_OF else (WINDOWS, ONE_SEGMENT, False)
+CHECKS = ((TIMES, 0.0, True), (WINDOWS, ONE_SEGMENT, False))
+"""Each comparison, the difference at which means agree at any rate, and whether means alone count.
+
+Chunk times that agree within 5 % were expected before the first run."""
+
+
+def part_of(metrics: Mapping[str, float], check: str) -> dict[str, float]:
+    """The metrics that belong to a comparison."""
+    return {name: value for name, value in metrics.items() if (name in TIMES_OF) == (check == TIMES)}
 
 
 def named(times: Sequence[float], windows: Sequence[float]) -> dict[str, float]:

@@ -4,6 +4,7 @@ Two tables. Simulators: scenario, metric, theirs, ours, verdict; two results agr
 overlap or their means are within 5 % (chunk times beside a kernel: by means alone). Theory: predicted, measured, their
 ratio, verdict. A difference is explained from differences.toml or is called unknown; none is left blank. Results of
 ns-2 and ns-3 are kept under out/comparators, keyed by program and arguments, so a second call is quick.
+With `--recorded` the other programs' values are those that ship, and only Evenflow runs.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ import testbeds  # noqa: E402
 import theory  # noqa: E402
 import wtp  # noqa: E402
 from evenflow import Record, Scenario, _core, plots  # noqa: E402
+from evenflow.run import evidence  # noqa: E402
 from evenflow.stats import Interval, mean_interval  # noqa: E402
 from reasons import Reasons  # noqa: E402
 
@@ -220,16 +222,62 @@ def of_a_lossy_link(seen: Seen) -> dict[str, float]:
     return {"goodput (bit/s)": seen.goodputs[0]}
 
 
+def keyed(label: Label) -> str:
+    """A point as a key, in any order of its settings."""
+    return json.dumps(dict(label), sort_keys=True)
+
+
 def intervals(records: Sequence[Metrics]) -> dict[str, Interval]:
-    """Mean and 95 % interval of each metric over seeds."""
-    return {name: mean_interval([record[name] for record in records]) for name in records[0]}
+    """Mean and 95 % interval over seeds of each metric that all records have."""
+    names = [name for name in records[0] if all(name in record for record in records)]
+    return {name: mean_interval([record[name] for record in records]) for name in names}
 
 
-def ours(scenario: Scenario, seeds: Sequence[int]) -> list[Record]:
-    """Our records, in seed order, two threads at most: the machine may be shared."""
-    scenario.check()
-    with ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
-        return list(pool.map(scenario.run, seeds))
+class Ours:
+    """Runs of Evenflow. The last scenario's records are kept: several comparisons may use them."""
+
+    def __init__(self) -> None:
+        self._last: tuple[str, tuple[int, ...]] = ("", ())
+        self._records: list[Record] = []
+
+    def __call__(self, scenario: Scenario, seeds: Sequence[int]) -> list[Record]:
+        """Records in seed order. Two threads at most: the machine may be shared."""
+        if self._last != (scenario.hash, tuple(seeds)):
+            scenario.check()
+            with ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
+                self._records = list(pool.map(scenario.run, seeds))
+            self._last = scenario.hash, tuple(seeds)
+        return self._records
+
+
+ours = Ours()
+
+
+@dataclass(frozen=True)
+class Point:
+    """One comparison: Evenflow's scenario, and the metrics of its records and of another program's runs.
+
+    `of` names the mechanisms that it is evidence for. One seed: nothing is drawn at random, and there is no interval.
+    `theirs` may raise `linux.InvalidError`.
+    """
+
+    check: str
+    label: Label
+    of: tuple[str, ...]
+    scenario: Scenario
+    mine: Callable[[Record], Metrics]
+    theirs: Callable[[], Sequence[Metrics]]
+    seeds: int = len(OUR_SEEDS)
+    within: float = 0.0
+    means: bool = False
+
+
+@dataclass(frozen=True)
+class Shipped:
+    """The other programs' values in the package: a stand-in for a program."""
+
+    name: str
+    family: str
 
 
 @dataclass(frozen=True)
@@ -484,6 +532,7 @@ class Validation:
         ns3_tree: Path | None = None,
         against: Sequence[str] = AGAINST,
         programs: Sequence[players.Program] = (),
+        recorded: Mapping[str, Any] | None = None,
     ) -> None:
         self.our_seeds = our_seeds
         self.programs = programs
@@ -494,7 +543,11 @@ class Validation:
         self.reasons = Reasons()
         self.skipped: dict[str, str] = {}
         self.described: dict[str, str] = {}
-        self.peers: list[tuple[peers.Ns2 | peers.Ns3, Sequence[int]]] = []
+        self.recorded: dict[tuple[str, str, str], dict[str, Interval]] | None = None
+        self.peers: list[tuple[peers.Ns2 | peers.Ns3 | Shipped, Sequence[int]]] = []
+        if recorded is not None:
+            self.use(recorded)
+            return
         wanted: list[tuple[peers.Ns2 | peers.Ns3, int]] = [(peers.Ns3(ns3_tree), ns3_seeds), (peers.Ns2(), ns2_seeds)]
         for peer, seeds in wanted:
             reason = peer.missing() if seeds > 0 and peer.family in against else "not asked for"
@@ -503,6 +556,57 @@ class Validation:
                 self.described[peer.name] = f"{peer.describe()}; {seeds} seeds"
             else:
                 self.skipped[peer.name] = reason
+
+    def use(self, document: Mapping[str, Any]) -> None:
+        """Take the other programs' values from shipped results."""
+        self.recorded = {}
+        for row in document["rows"]:
+            key = (row["check"], keyed(row["point"]), row["against"])
+            self.recorded.setdefault(key, {})[row["metric"]] = Interval(**row["theirs"], sd=math.nan)
+        for name, text in document["programs"].items():
+            family = "ns-3" if name.startswith("ns-3") else name
+            if family.partition(":")[0] in self.against:
+                self.described[name] = text
+            if family in ("ns-2", "ns-3") and family in self.against:
+                self.peers.append((Shipped(name, family), ()))
+
+    def there(self, program: str, machine: Any, *needs: Any) -> bool:
+        """Whether a program can run, or was recorded. Keeps its description, or why not."""
+        if self.recorded is not None:
+            return program in self.described
+        reason = machine.missing(*needs)
+        if reason is None:
+            self.described[program] = machine.describe()
+        else:
+            self.skipped[program] = reason
+        return reason is None
+
+    def measured(
+        self, check: str, label: Label, peer: str, program: str, runs: Callable[[], Sequence[Metrics]]
+    ) -> Mapping[str, Interval]:
+        """Another program's intervals by metric; none where it cannot measure them."""
+        say(f"{check} {dict(label) or ''}")
+        if self.recorded is not None:
+            return self.recorded.get((check, keyed(label), peer), {})
+        try:
+            return intervals(runs())
+        except linux.InvalidError as error:
+            self.skipped[f"{program or peer}: {check} {dict(label) or ''}"] = str(error)
+            return {}
+
+    def compare(self, peer: str, points: Iterable[Point], program: str = "") -> Iterator[Row]:
+        """A row for each metric of points that another program has too."""
+        for it in points:
+            theirs = self.measured(it.check, it.label, peer, program, it.theirs)
+            if not theirs:
+                continue
+            records = ours(it.scenario, self.our_seeds[: it.seeds])
+            mine = intervals([it.mine(record) for record in records])
+            for metric, found in theirs.items():
+                if metric in mine:
+                    own = mine[metric] if it.seeds > 1 else Interval.exact(mine[metric].mean)
+                    row = Row(it.check, it.label, metric, peer, found, own, it.of)
+                    yield self.explained(replace(row, program=program, within=it.within, means=it.means))
 
     def simulators(self, part: str) -> Iterator[Row]:
         """One comparison with the other simulators."""
@@ -513,118 +617,102 @@ class Validation:
 
     def case(self, case: Case) -> Iterator[Row]:
         """One point on every simulator that is here."""
-        say(f"{case.name} {dict(case.point) or ''}")
-        found: dict[str, list[Seen]] = {}
         drawn: dict[str, Seen] = {}
         for peer, seeds in self.peers:
             if peer.family not in case.scenarios:
                 continue  # it has no such control
             scenario = case.scenarios[peer.family]
             dumbbell = peers.Dumbbell.from_tree(scenario.tree)
-            records = [Seen.theirs(peer, peers.remembered(peer, dumbbell, seed, fresh=self.fresh)) for seed in seeds]
-            if scenario.hash not in found:
-                found[scenario.hash] = [Seen.of(record) for record in ours(scenario, self.our_seeds)]
-            mine = found[scenario.hash]
-            shown = intervals([case.metrics(replace(seen, frames=records[0].frames)) for seen in mine])
-            for metric, theirs in intervals([case.metrics(seen) for seen in records]).items():
-                of = (*case.of, dumbbell.stack.profile) if "tcp" in case.of else case.of
-                yield self.row(case.name, case.point, metric, peer.name, theirs, shown[metric], of)
-            drawn[peer.name] = records[0]
-            drawn[f"Evenflow, stack {dumbbell.stack.profile}"] = mine[0]
+
+            def theirs(
+                peer: Any = peer, seeds: Sequence[int] = seeds, dumbbell: peers.Dumbbell = dumbbell
+            ) -> list[Metrics]:
+                found = [peers.remembered(peer, dumbbell, seed, fresh=self.fresh) for seed in seeds]
+                seen = [Seen.theirs(peer, record) for record in found]
+                drawn[peer.name] = seen[0]
+                return [case.metrics(it) for it in seen]
+
+            def mine(record: Record, frames: bool = peer.family != "ns-2") -> Metrics:
+                return case.metrics(replace(Seen.of(record), frames=frames))
+
+            of = (*case.of, dumbbell.stack.profile) if "tcp" in case.of else case.of
+            yield from self.compare(peer.name, [Point(case.name, case.point, of, scenario, mine, theirs)])
+            if peer.name in drawn:
+                drawn[f"Evenflow, stack {dumbbell.stack.profile}"] = Seen.of(ours(scenario, self.our_seeds)[0])
         if any(seen.series for seen in drawn.values()):
             self.draw(case.name, drawn)
 
+    def ns2(self, points: Callable[[Any, Sequence[int]], Iterator[Point]]) -> Iterator[Row]:
+        """Points beside ns-2."""
+        for peer, seeds in self.peers:
+            if peer.family == "ns-2":
+                yield from self.compare(peer.name, points(peer, seeds))
+
     def wtp(self) -> Iterator[Row]:
         """Willingness to pay under a virtual queue and RED, beside ns-2's TCP with the same windows."""
-        for peer, seeds in self.peers:
-            if not isinstance(peer, peers.Ns2):
-                continue
+
+        def points(peer: Any, seeds: Sequence[int]) -> Iterator[Point]:
             for label, of, scenario in wtp.points():
-                say(f"{wtp.NAME} {label}")
-                theirs = intervals(wtp.runs_of_ns2(peer, scenario, seeds, fresh=self.fresh))
-                mine = intervals([wtp.metrics_of_ours(record) for record in ours(scenario, self.our_seeds)])
-                for metric, found in theirs.items():
-                    yield self.row(wtp.NAME, label, metric, peer.name, found, mine[metric], of)
+                theirs = functools.partial(wtp.runs_of_ns2, peer, scenario, seeds, fresh=self.fresh)
+                yield Point(wtp.NAME, label, of, scenario, wtp.metrics_of_ours, theirs)
+
+        yield from self.ns2(points)
 
     def flows(self) -> Iterator[Row]:
         """Completion times of short flows beside ns-2's."""
-        for peer, seeds in self.peers:
-            if not isinstance(peer, peers.Ns2):
-                continue
-            for point in short_flows.points():
-                say(f"{short_flows.NAME} {point.label}")
-                theirs = short_flows.runs_of_ns2(peer, point, seeds, fresh=self.fresh)
-                mine = [short_flows.metrics_of_ours(record) for record in ours(point.scenario, self.our_seeds)]
-                yield from self.rows(short_flows.NAME, point.label, peer.name, theirs, mine, point.of)
+
+        def points(peer: Any, seeds: Sequence[int]) -> Iterator[Point]:
+            for it in short_flows.points():
+                theirs = functools.partial(short_flows.runs_of_ns2, peer, it, seeds, fresh=self.fresh)
+                yield Point(short_flows.NAME, it.label, it.of, it.scenario, short_flows.metrics_of_ours, theirs)
+
+        yield from self.ns2(points)
 
     def conex(self) -> Iterator[Row]:
         """Sanhaji's network without a policer, beside ns-2's Agent/TCP/Linux."""
-        for peer, seeds in self.peers:
-            if not isinstance(peer, peers.Ns2):
-                continue
-            for case in conex_ground.points():
-                say(f"{conex_ground.NAME} {case.label}")
-                theirs = conex_ground.runs_of_ns2(peer, case.scenario, seeds, fresh=self.fresh)
-                records = ours(case.scenario, self.our_seeds[: conex_ground.OUR_SEEDS])
-                mine = [conex_ground.metrics_of_ours(record) for record in records]
-                yield from self.rows(conex_ground.NAME, case.label, peer.name, theirs, mine, conex_ground.OF)
+        yield from self.of_sanhaji(conex_ground, lambda it: it.scenario)
 
     def conex_flows(self) -> Iterator[Row]:
         """Sanhaji's figure 20 without a policer, beside ns-2's Agent/TCP/Linux."""
-        for peer, seeds in self.peers:
-            if not isinstance(peer, peers.Ns2):
-                continue
-            for point in conex_flows.points():
-                say(f"{conex_flows.NAME} {point.label}")
-                theirs = conex_flows.runs_of_ns2(peer, point, seeds, fresh=self.fresh)
-                records = ours(point.scenario, self.our_seeds[: conex_flows.OUR_SEEDS])
-                mine = [conex_flows.metrics_of_ours(record) for record in records]
-                yield from self.rows(conex_flows.NAME, point.label, peer.name, theirs, mine, conex_flows.OF)
+        yield from self.of_sanhaji(conex_flows, lambda it: it)
 
     def conex_policed(self) -> Iterator[Row]:
         """Sanhaji's congestion policers compared with a policer in ns-2."""
-        for peer, seeds in self.peers:
-            if not isinstance(peer, peers.Ns2):
-                continue
-            for point in conex_policed.points():
-                say(f"{conex_policed.NAME} {point.label}")
-                theirs = conex_policed.runs_of_ns2(peer, point.scenario, seeds, fresh=self.fresh)
-                records = ours(point.scenario, self.our_seeds[: conex_policed.OUR_SEEDS])
-                mine = [conex_policed.metrics_of_ours(record) for record in records]
-                yield from self.rows(conex_policed.NAME, point.label, peer.name, theirs, mine, conex_policed.OF)
+        yield from self.of_sanhaji(conex_policed, lambda it: it.scenario)
+
+    def of_sanhaji(self, part: Any, asked: Callable[[Any], Any]) -> Iterator[Row]:
+        """Points of a module about Sanhaji's network; `asked` is what its function for ns-2 takes."""
+
+        def points(peer: Any, seeds: Sequence[int]) -> Iterator[Point]:
+            for it in part.points():
+                theirs = functools.partial(part.runs_of_ns2, peer, asked(it), seeds, fresh=self.fresh)
+                yield Point(part.NAME, it.label, part.OF, it.scenario, part.metrics_of_ours, theirs, part.OUR_SEEDS)
+
+        yield from self.ns2(points)
 
     def reecn(self) -> Iterator[Row]:
         """Zhang's network without re-ECN, beside ns-2's Reno, NewReno and SACK; one flow beside the laws as well."""
-        for peer, seeds in self.peers:
-            if not isinstance(peer, peers.Ns2):
-                continue
-            for case in reecn.points():
-                say(f"{reecn.NAME} {case.label}")
-                found = reecn.runs_of_ns2(peer, case.scenario, seeds, fresh=self.fresh)
-                records = ours(case.scenario, self.our_seeds[: reecn.OUR_SEEDS])
-                theirs, mine = map(reecn.metrics_of_ns2, found), map(reecn.metrics_of_ours, records)
-                yield from self.rows(reecn.NAME, case.label, peer.name, list(theirs), list(mine), case.of)
-            for alone in reecn.alone():
-                say(f"{reecn.WINDOW} {alone.label}")
-                found = reecn.runs_of_ns2(peer, alone.scenario, seeds, fresh=self.fresh)
-                records = ours(alone.scenario, self.our_seeds[: reecn.OUR_SEEDS])
-                mine = [reecn.window_of_ours(record) for record in records]
-                theirs = [reecn.window_of_ns2(record) for record in found]
-                yield from self.rows(reecn.WINDOW, alone.label, peer.name, theirs, mine, alone.of)
-                if THEORY in self.against:
-                    yield self.explained(
-                        Row(
-                            reecn.WINDOW,
-                            alone.label,
-                            reecn.SENT,
-                            THEORY,
-                            alone.law.interval,
-                            intervals(mine)[reecn.SENT],
-                            alone.of,
-                            source=alone.source,
-                            bracket=alone.law,
-                        )
-                    )
+
+        def points(peer: Any, seeds: Sequence[int]) -> Iterator[Point]:
+            parts = (
+                (reecn.NAME, reecn.points(), reecn.metrics_of_ours, reecn.metrics_of_ns2),
+                (reecn.WINDOW, reecn.alone(), reecn.window_of_ours, reecn.window_of_ns2),
+            )
+            for name, cases, of_ours, of_ns2 in parts:
+                for it in cases:
+
+                    def theirs(it: Any = it, of_ns2: Callable[[Any], Metrics] = of_ns2) -> list[Metrics]:
+                        return [of_ns2(run) for run in reecn.runs_of_ns2(peer, it.scenario, seeds, fresh=self.fresh)]
+
+                    yield Point(name, it.label, it.of, it.scenario, of_ours, theirs, reecn.OUR_SEEDS)
+
+        yield from self.ns2(points)
+        if THEORY in self.against:
+            for it in reecn.alone():
+                records = ours(it.scenario, self.our_seeds[: reecn.OUR_SEEDS])
+                sent = mean_interval([reecn.window_of_ours(record)[reecn.SENT] for record in records])
+                row = Row(reecn.WINDOW, it.label, reecn.SENT, THEORY, it.law.interval, sent, it.of)
+                yield self.explained(replace(row, source=it.source, bracket=it.law))
 
     def linux(self) -> Iterator[Row]:
         """The profile `linux` beside the TCP of the kernel this runs on."""
@@ -641,76 +729,59 @@ class Validation:
     def kernel_tcp(
         self,
         program: str,
-        points: Iterable[tuple[str, Label, Scenario]],
+        cases: Iterable[tuple[str, Label, Scenario]],
         about: tuple[str, ...],
         controls: Sequence[str] = ("cubic", "newreno"),
     ) -> Iterator[Row]:
         """Bulk flows beside the kernel's TCP."""
         kernel = linux.Linux()
-        if (reason := kernel.missing(controls)) is not None:
-            self.skipped[program] = reason
+        if not self.there(program, kernel, controls):
             return
-        self.described[program] = kernel.describe()
-        for name, label, scenario in points:
-            say(f"{name} {label}")
+        for name, label, scenario in cases:
             dumbbell = linux.Dumbbell.from_scenario(scenario)
-            try:
-                found = kernel.metrics(dumbbell, fresh=self.fresh)
-            except linux.InvalidError as error:
-                self.skipped[f"{program}: {name} {label}"] = str(error)
-                continue
-            runs = [linux.metrics_of_ours(record, dumbbell) for record in ours(scenario, self.our_seeds)]
-            found, runs = linux.defined(found, runs)
-            mine = intervals(runs)
             of = (*about, *dict.fromkeys(control_of(group) for group in scenario.tree["groups"].values()))
-            for metric, theirs in intervals(found).items():
-                row = self.row(name, label, metric, kernel.name, theirs, mine[metric], of)
-                yield row if program == kernel.name else replace(row, program=program)
+            mine = functools.partial(linux.metrics_of_ours, dumbbell=dumbbell)
+            theirs = functools.partial(kernel.metrics, dumbbell, fresh=self.fresh)
+            point = Point(name, label, of, scenario, mine, theirs)
+            yield from self.compare(kernel.name, [point], "" if program == kernel.name else program)
 
     def dialogues(self) -> Iterator[Row]:
         """Requests and responses beside the kernel's TCP."""
         kernel = linux_dialogue.Kernel()
         program = f"{kernel.name}: dialogues"
-        if (reason := kernel.missing()) is not None:
-            self.skipped[program] = reason
+        if not self.there(program, kernel):
             return
-        self.described[program] = kernel.describe()
+        of = ("tcp", "linux", "cubic", "request-response")
         for label, scenario in linux_dialogue.points():
-            say(f"linux-dialogue {label}")
-            try:
-                theirs = kernel.metrics(scenario, fresh=self.fresh)
-            except linux.InvalidError as error:
-                self.skipped[f"{program}: {label}"] = str(error)
-                continue
-            mine = [linux_dialogue.metrics_of_ours(record) for record in ours(scenario, self.our_seeds)]
-            of = ("tcp", "linux", "cubic", "request-response")
-            for row in self.rows("linux-dialogue", label, kernel.name, theirs, mine, of):
-                yield replace(row, program=program)
+            theirs = functools.partial(kernel.metrics, scenario, fresh=self.fresh)
+            point = Point("linux-dialogue", label, of, scenario, linux_dialogue.metrics_of_ours, theirs)
+            yield from self.compare(kernel.name, [point], program)
 
     def chunks(self) -> Iterator[Row]:
         """Chunks of video over kept connections beside kernels' TCP and HTB."""
         for kind in linux_chunks.KERNELS:
             kernel = linux_chunks.Kernel(kind)
             program = f"{kernel.name}: chunks, {kind} kernel"
-            if (reason := kernel.missing()) is not None:
-                self.skipped[program] = reason
+            if not self.there(program, kernel):
                 continue
-            self.described[program] = kernel.describe()
             cases = list(linux_chunks.points(kind))
-            for case, theirs in zip(cases, kernel.metrics(cases, fresh=self.fresh), strict=True):
-                say(f"{linux_chunks.TIMES} {kind} {case.label}")
-                if isinstance(theirs, linux.InvalidError):
-                    self.skipped[f"{program}: {case.label}"] = str(theirs)
-                    continue
-                # Nothing is drawn at random: one run, without an interval.
-                (record,) = ours(case.scenario, self.our_seeds[:1])
-                mine = linux_chunks.metrics_of_ours(record)
-                label: Label = {"kernel": kind, **case.label}
-                of = ("tcp", "linux", case.control, "request-response", "htb", *case.stages)
-                for metric, found in intervals(theirs).items():
-                    check, within, means = linux_chunks.check_of(metric)
-                    row = Row(check, label, metric, kernel.name, found, Interval.exact(mine[metric]), of)
-                    yield self.explained(replace(row, program=program, within=within, means=means))
+            measured = iter(()) if self.recorded is not None else kernel.metrics(cases, fresh=self.fresh)
+            for case in cases:
+                runs = next(measured, [])
+                for check, within, means in linux_chunks.CHECKS:
+
+                    def theirs(runs: Any = runs, check: str = check) -> list[Metrics]:
+                        if isinstance(runs, linux.InvalidError):
+                            raise runs
+                        return [linux_chunks.part_of(run, check) for run in runs]
+
+                    def mine(record: Record, check: str = check) -> Metrics:
+                        return linux_chunks.part_of(linux_chunks.metrics_of_ours(record), check)
+
+                    label: Label = {"kernel": kind, **case.label}
+                    of = ("tcp", "linux", case.control, "request-response", "htb", *case.stages)
+                    point = Point(check, label, of, case.scenario, mine, theirs, 1, within, means)
+                    yield from self.compare(kernel.name, [point], program)
 
     def shapers(self) -> Iterator[Row]:
         """HTB and TBF beside a kernel's."""
@@ -728,21 +799,21 @@ class Validation:
         """The ECN field through a kernel's tunnels."""
         kernel = linux_tunnels.Kernel()
         program = f"{kernel.name}: tunnels"
-        if (reason := kernel.missing()) is not None:
+        if self.recorded is None and (reason := kernel.missing()) is not None:
             self.skipped[program] = reason
             return
+        of = ("tunnel-ingress", "tunnel-egress")
         for device in linux_tunnels.DEVICES:
-            say(f"{linux_tunnels.NAME} {device}")
-            try:
-                theirs = linux_tunnels.metrics(kernel.look(device, fresh=self.fresh))
-            except linux.InvalidError as error:
-                self.skipped[f"{program}: {device}"] = str(error)
-                continue
-            of = ("tunnel-ingress", "tunnel-egress")
-            for metric, mine in linux_tunnels.ours().items():
-                both = Interval.exact(theirs[metric]), Interval.exact(mine)
-                row = self.row(linux_tunnels.NAME, {"device": device}, metric, kernel.name, *both, of)
-                yield replace(row, program=program)
+            label = {"device": device}
+
+            def runs(device: str = device) -> list[Metrics]:
+                return [linux_tunnels.metrics(kernel.look(device, fresh=self.fresh))]
+
+            theirs = self.measured(linux_tunnels.NAME, label, kernel.name, program, runs)
+            for metric, mine in linux_tunnels.ours().items() if theirs else ():
+                both = Interval.exact(theirs[metric].mean), Interval.exact(mine)
+                row = Row(linux_tunnels.NAME, label, metric, kernel.name, *both, of, program=program)
+                yield self.explained(row)
         if kernel.asked:
             self.described[program] = kernel.describe()
 
@@ -764,7 +835,7 @@ class Validation:
                 )
                 label = {"what": what, "decisions": counts.decisions, "alike": counts.alike}
                 both = Interval.exact(0.0), Interval.exact(float(counts.unexplained))
-                row = self.row(players.NAME, label, "decisions unexplained", program.name, *both, (rule,))
+                row = Row(players.NAME, label, "decisions unexplained", program.name, *both, (rule,))
                 yield replace(row, why="; ".join(f"{why}: {n}" for why, n in counts.because.most_common()))
 
     def testbeds(self) -> Iterator[Row]:
@@ -787,41 +858,47 @@ class Validation:
 
     def kernel_senders(self, part: str, cases: Sequence[linux_cake.Case]) -> Iterator[Row]:
         """Queues beside a kernel's, a point for each sender."""
-        for case, runs, records in self.beside_kernel(part, cases, linux_cake.RUNS):
-            theirs = [case.seen(packets) for packets in runs]
-            mine = [case.seen_of_ours(record) for record in records]
+
+        def points(case: linux_cake.Case, runs: Callable[[], Sequence[linux_queues.Packets]]) -> Iterator[Point]:
             for name in case.loads:
+
+                def theirs(name: str = name) -> list[Metrics]:
+                    return [case.seen(packets)[name] for packets in runs()]
+
+                def mine(record: Record, name: str = name) -> Metrics:
+                    return case.seen_of_ours(record)[name]
+
                 label = {"set-up": case.name, "sender": name}
-                both = [found[name] for found in theirs], [found[name] for found in mine]
-                for row in self.rows(case.check, label, linux_queues.Kernel.name, *both, (case.of,)):
-                    yield replace(row, program=f"{row.peer}: {part}")
+                yield Point(case.check, label, (case.of,), case.scenario, mine, theirs)
+
+        yield from self.beside_kernel(part, cases, linux_cake.RUNS, points)
 
     def kernel_queues(self, part: str, cases: Sequence[KernelCase]) -> Iterator[Row]:
         """Queues beside a kernel's, a point for each set-up."""
-        for case, runs, records in self.beside_kernel(part, cases, linux_queues.RUNS):
-            theirs = [case.metrics(packets) for packets in runs]
-            mine = [case.metrics_of_ours(record) for record in records]
-            for row in self.rows(case.check, case.point, linux_queues.Kernel.name, theirs, mine, (case.of,)):
-                yield replace(row, program=f"{row.peer}: {part}")
+
+        def points(case: KernelCase, runs: Callable[[], Sequence[linux_queues.Packets]]) -> Iterator[Point]:
+            def theirs() -> list[Metrics]:
+                return [case.metrics(packets) for packets in runs()]
+
+            yield Point(case.check, case.point, (case.of,), case.scenario, case.metrics_of_ours, theirs)
+
+        yield from self.beside_kernel(part, cases, linux_queues.RUNS, points)
 
     def beside_kernel(
-        self, part: str, cases: Sequence[AnyKernelCase], runs: int
-    ) -> Iterator[tuple[AnyKernelCase, list[linux_queues.Packets], list[Record]]]:
-        """Each case with runs of a kernel and ours."""
+        self,
+        part: str,
+        cases: Sequence[AnyKernelCase],
+        runs: int,
+        points: Callable[[AnyKernelCase, Callable[[], Sequence[linux_queues.Packets]]], Iterator[Point]],
+    ) -> Iterator[Row]:
+        """The points of each case. A kernel runs a case once."""
         kernel = linux_queues.Kernel({case.of: case.asked for case in cases}, runs)
         program = f"{kernel.name}: {part}"
-        if (reason := kernel.missing()) is not None:
-            self.skipped[program] = reason
+        if not self.there(program, kernel):
             return
-        self.described[program] = kernel.describe()
         for case in cases:
-            say(f"{case.check} {case.name}")
-            try:
-                theirs = kernel.runs(case.asked, fresh=self.fresh)
-            except linux.InvalidError as error:
-                self.skipped[f"{kernel.name}: {case.check} {case.name}"] = str(error)
-                continue
-            yield case, theirs, ours(case.scenario, self.our_seeds)
+            measured = functools.cache(functools.partial(kernel.runs, case.asked, fresh=self.fresh))
+            yield from self.compare(kernel.name, points(case, measured), program)
 
     def draw(self, name: str, drawn: Mapping[str, Seen]) -> None:
         """Windows and queues over time, one panel above the other, as a figure."""
@@ -837,12 +914,6 @@ class Validation:
             axes[-1].set_xlim(0, DRAWN_S)
         self.out.mkdir(parents=True, exist_ok=True)
         figure.savefig(self.out / f"{name}.png", dpi=150)
-
-    def row(
-        self, scenario: str, label: Label, metric: str, peer: str, theirs: Interval, mine: Interval, of: tuple[str, ...]
-    ) -> Row:
-        """The row, with a reason where the two differ."""
-        return self.explained(Row(scenario, label, metric, peer, theirs, mine, of))
 
     def explained(self, row: Row) -> Row:
         """With a reason where the two differ."""
@@ -916,35 +987,24 @@ class Validation:
         if THEORY in self.against:
             yield from self.law_rows(aqm.all_laws())
         for peer, seeds in self.peers:
-            if isinstance(peer, peers.Ns3):
-                program = aqm.Ns3(self.ns3_tree)
-                for point in aqm.simulated():
-                    say(f"{point.name} {dict(point.label)}")
-                    theirs = [aqm.metrics(record) for record in program.runs(point.scenario, seeds, fresh=self.fresh)]
-                    mine = [aqm.metrics(record.json) for record in ours(point.scenario, self.our_seeds)]
-                    yield from self.rows(point.name, point.label, peer.name, theirs, mine, point.of)
-            else:
-                for fair in aqm.fair():
-                    say(f"datagrams-{fair.kind} {fair.label}")
-                    theirs = fair.runs(peer, seeds, fresh=self.fresh)
-                    mine = [fair.ours(record) for record in ours(fair.scenario, self.our_seeds)]
-                    yield from self.rows(f"datagrams-{fair.kind}", fair.label, peer.name, theirs, mine, (fair.kind,))
+            yield from self.compare(peer.name, self.aqm_points(peer, seeds))
         if "Linux" in self.against:
             yield from self.kernel_queues("aqm", list(linux_aqm.points()))
 
-    def rows(
-        self,
-        name: str,
-        label: Label,
-        peer: str,
-        theirs: Sequence[Metrics],
-        mine: Sequence[Metrics],
-        of: tuple[str, ...],
-    ) -> Iterator[Row]:
-        """A row for each metric of runs."""
-        shown = intervals(mine)
-        for metric, found in intervals(theirs).items():
-            yield self.row(name, label, metric, peer, found, shown[metric], of)
+    def aqm_points(self, peer: Any, seeds: Sequence[int]) -> Iterator[Point]:
+        """CoDel, PIE and FQ-CoDel for ns-3, DRR and SFQ for ns-2."""
+        if peer.family == "ns-3":
+            program = aqm.Ns3(self.ns3_tree)
+            for it in aqm.simulated():
+
+                def theirs(it: Any = it) -> list[Metrics]:
+                    return [aqm.metrics(record) for record in program.runs(it.scenario, seeds, fresh=self.fresh)]
+
+                yield Point(it.name, it.label, it.of, it.scenario, lambda record: aqm.metrics(record.json), theirs)
+        else:
+            for fair in aqm.fair():
+                runs = functools.partial(fair.runs, peer, seeds, fresh=self.fresh)
+                yield Point(f"datagrams-{fair.kind}", fair.label, (fair.kind,), fair.scenario, fair.ours, runs)
 
 
 def number(value: float) -> str:
@@ -1056,7 +1116,8 @@ def document(validation: Validation, rows: Sequence[Row], parts: Sequence[str]) 
     return {
         "engine": _core.ENGINE_ID,
         "parts": list(parts),
-        "whole": set(parts) >= {part for part in PARTS if ALONE.get(part) not in ("Linux", PLAYERS, testbeds.PEER)}
+        "whole": validation.recorded is None
+        and set(parts) >= {part for part in PARTS if ALONE.get(part) not in ("Linux", PLAYERS, testbeds.PEER)}
         and set(validation.against) == set(AGAINST)
         and {"ns-2", "ns-3"} <= set(validation.described),
         "programs": validation.described,
@@ -1106,6 +1167,7 @@ def main() -> None:
     parser.add_argument("--pensieve", type=Path, metavar="DIR", help="a clone of pensieve, for the part players")
     parser.add_argument("--against", nargs="+", choices=AGAINST, default=AGAINST, help="these alone")
     parser.add_argument("--fresh", action="store_true", help="do not use kept results of ns-2 and ns-3")
+    parser.add_argument("--recorded", action="store_true", help="the other programs' values are those that ship")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "validation", help="folder of the table")
     arguments = parser.parse_args()
     asked = arguments.part or [part for part in PARTS if ALONE.get(part) in (None, *arguments.against)]
@@ -1118,40 +1180,14 @@ def main() -> None:
         arguments.out,
         arguments.ns3,
         arguments.against,
-        (players.sabre(arguments.sabre), players.pensieve(arguments.pensieve)),
+        () if arguments.recorded else (players.sabre(arguments.sabre), players.pensieve(arguments.pensieve)),
+        evidence.shipped() if arguments.recorded else None,
     )
     if arguments.ns3 is not None and (reason := peers.Ns3(arguments.ns3).missing()):
         sys.exit(f"validate.py: {reason}")
     rows: list[Row] = []
     for part in chosen:
-        simulators = functools.partial(validation.simulators, part)
-        own = {
-            "applications": validation.applications,
-            "aqm": validation.aqm,
-            "flows": validation.flows,
-            "laws": validation.laws,
-            "linux": validation.linux,
-            "bbr": validation.bbr,
-            "dialogues": validation.dialogues,
-            "chunks": validation.chunks,
-            "queues": validation.queues,
-            "cake": validation.cake,
-            "fq-pie": validation.fq_pie,
-            "policing": validation.policing,
-            "tunnels": validation.tunnels,
-            "players": validation.players,
-            "testbeds": validation.testbeds,
-            "shapers": validation.shapers,
-            "changes": validation.changes,
-            "windows": validation.windows,
-            "wtp": validation.wtp,
-            "conex": validation.conex,
-            "conex-flows": validation.conex_flows,
-            "conex-policed": validation.conex_policed,
-            "conex-laws": validation.conex_laws,
-            "reecn": validation.reecn,
-        }
-        made = own.get(part, simulators)
+        made = getattr(validation, part.replace("-", "_"), functools.partial(validation.simulators, part))
         rows += made()
     text = report(validation, rows)
     arguments.out.mkdir(parents=True, exist_ok=True)

@@ -150,6 +150,14 @@ def test_a_part_of_a_later_engine_names_it() -> None:
     assert [row.get("engine") for row in again["rows"]] == [None, None]
 
 
+def test_the_engine_of_most_rows_names_the_document() -> None:
+    before = {"engine": "e", "parts": [], "programs": {}, "rows": [{"check": it, "against": "ns-2"} for it in "abc"]}
+    after = {"engine": "f", "parts": [], "programs": {}, "rows": [{"check": it, "against": "ns-2"} for it in "bc"]}
+    both = evidence.joined(before, after)
+    assert both["engine"] == "f"
+    assert [(row["check"], row.get("engine")) for row in both["rows"]] == [("a", "e"), ("b", None), ("c", None)]
+
+
 def test_one_name_never_stands_for_two_releases() -> None:
     def document(release: str, *checks: str) -> dict[str, object]:
         rows = [{"check": check, "against": "ns-3-dev"} for check in checks]

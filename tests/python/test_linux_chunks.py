@@ -44,8 +44,8 @@ def test_times_agree_by_their_means_alone() -> None:
     """Within 5 %, as was expected before the first run: the interval of three runs that differ reaches anything."""
     theirs, ours = mean_interval([925.0, 926.0, 1739.0]), Interval.exact(924.0)
     judged = {}
-    for metric in ("chunk 7 (30 s) (ms)", "at chunk 7 (30 s) (packets)"):
-        check, within, means = linux_chunks.check_of(metric)
+    for check, within, means in linux_chunks.CHECKS:
+        (metric,) = linux_chunks.part_of({"chunk 7 (30 s) (ms)": 1.0, "at chunk 7 (30 s) (packets)": 1.0}, check)
         row = validate.Row(check, {}, metric, "Linux", theirs, ours, (), within=within, means=means)
         judged[check] = row.agrees, replace(row, ours=Interval.exact(1140.0)).agrees
     assert judged == {"linux-chunk-times": (False, True), "linux-chunk-windows": (True, True)}

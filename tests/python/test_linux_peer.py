@@ -64,13 +64,6 @@ def test_falls_are_counted_once_each() -> None:
     assert linux.falls(times, windows) == [(pytest.approx(0.3), 10), (pytest.approx(1.2), 8)]
 
 
-def test_what_one_side_lacks_is_left_out() -> None:
-    assert linux.defined([{"a": 1.0, "b": 2.0}], [{"a": 3.0}, {"a": 4.0, "b": 5.0}]) == [
-        [{"a": 1.0}],
-        [{"a": 3.0}, {"a": 4.0}],
-    ]
-
-
 @pytest.mark.slow("waits for a real kernel")
 def test_the_kernel_fills_a_link() -> None:
     kernel = linux.Linux()

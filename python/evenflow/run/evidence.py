@@ -9,6 +9,7 @@ overlapping intervals are not enough for a verdict.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -70,7 +71,8 @@ def packed(document: Mapping[str, Any]) -> dict[str, Any]:
 def joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
     """Replace rows of the first document by the second's rows of the same check and program.
 
-    Rows of another engine name it. Raises `ValueError` if rows of two releases of a program would remain.
+    The document names the engine of most rows, and the other rows name theirs. Raises `ValueError` if rows of two
+    releases of a program would remain.
     """
     renewed = {(row["check"], row["against"]) for row in more["rows"]}
     kept = [row for row in before["rows"] if (row["check"], row["against"]) not in renewed]
@@ -82,12 +84,17 @@ def joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]
                 f"{row['check']} was recorded with another {name} ({before['programs'].get(name)}) than the new rows "
                 f"({programs[name]}): run all parts with one of them"
             )
-    own = {} if more["engine"] == before["engine"] else {"engine": more["engine"]}
+    rows = [(row.get("engine", before["engine"]), row) for row in kept]
+    rows += [(more["engine"], row) for row in more["rows"]]
+    engine = Counter(own for own, _ in rows).most_common(1)[0][0] if rows else before["engine"]
     return {
-        "engine": before["engine"],
+        "engine": engine,
         "parts": list(dict.fromkeys([*before["parts"], *more["parts"]])),
         "programs": programs,
-        "rows": [*kept, *({**row, **own} for row in more["rows"])],
+        "rows": [
+            {key: value for key, value in row.items() if key != "engine"} | ({} if own == engine else {"engine": own})
+            for own, row in rows
+        ],
     }
 
 
