@@ -152,7 +152,7 @@ evidence: validate ## the whole validation, recorded as what `evenflow describe`
 	@$(BIN)/python tools/generate.py --record validation
 
 validate: $(BUILT) ## queueing and TCP theory, and other simulators where they are installed
-	@$(BIN)/python validation/validate.py $(PARTS) $(if $(NS3),--ns3 "$(NS3)") $(if $(SABRE),--sabre "$(SABRE)") $(if $(PENSIEVE),--pensieve "$(PENSIEVE)")
+	@$(BIN)/python validation/validate.py $(PARTS) $(if $(RECORDED),--recorded) $(if $(NS3),--ns3 "$(NS3)") $(if $(SABRE),--sabre "$(SABRE)") $(if $(PENSIEVE),--pensieve "$(PENSIEVE)")
 
 lock: $(BUILT) $(DOCS) ## pin the development environment: requirements-dev.lock, for LOCKED=1
 	@$(PIP) freeze --exclude-editable --exclude evenflow | grep -v '^evenflow' > requirements-dev.lock

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import ROOT
+from evenflow.run import evidence
 
 sys.path[:0] = [str(ROOT / "benches"), str(ROOT / "validation")]
 
@@ -108,3 +110,26 @@ def test_parts_follow_whom_they_are_compared_with(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(sys, "argv", ["validate.py", "--against", "ns-3", "--out", str(tmp_path)])
     validate.main()
     assert seen == [*validate.COMPARISONS, "aqm"]
+
+
+def test_recorded_values_replace_the_other_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def measured(*_: object, **__: object) -> None:
+        raise AssertionError("another program ran")
+
+    monkeypatch.setattr(peers, "remembered", measured)
+    monkeypatch.setattr(validate.linux_tunnels.Kernel, "look", measured)
+    parts = ["poisson", "tunnels"]
+    monkeypatch.setattr(sys, "argv", ["validate.py", *parts, "--recorded", "--out", str(tmp_path)])
+    validate.main()
+    found = json.loads((tmp_path / "validation.json").read_text(encoding="utf-8"))
+    document = evidence.shipped()
+    assert document is not None
+    checks = {row["check"] for row in found["rows"]}
+    before = {key_of(row): row["theirs"] for row in document["rows"] if row["check"] in checks}
+    assert {key_of(row): row["theirs"] for row in found["rows"]} == before
+    assert {row["against"] for row in found["rows"]} == {"ns-2", "ns-3", "ns-3-dev", "Linux", "theory"}
+    assert not found["whole"]
+
+
+def key_of(row: Any) -> tuple[str, str, str, str]:
+    return row["check"], json.dumps(row["point"]), row["against"], row["metric"]
