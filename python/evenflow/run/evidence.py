@@ -71,7 +71,7 @@ def packed(document: Mapping[str, Any]) -> dict[str, Any]:
 def joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
     """Replace rows of the first document by the second's rows of the same check and program.
 
-    The document names the engine of most rows, and the other rows name theirs. Raises `ValueError` if rows of two
+    The document names the engine of most rows. Rows of another engine name it. Raises `ValueError` if rows of two
     releases of a program would remain.
     """
     renewed = {(row["check"], row["against"]) for row in more["rows"]}
