@@ -1170,6 +1170,11 @@ def main() -> None:
     parser.add_argument("--recorded", action="store_true", help="the other programs' values are those that ship")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "validation", help="folder of the table")
     arguments = parser.parse_args()
+    recorded = evidence.shipped() if arguments.recorded else None
+    if arguments.recorded and recorded is None:
+        parser.error("--recorded: nothing is recorded; run make evidence")
+    if arguments.recorded and (arguments.ns3 or arguments.sabre or arguments.pensieve or PLAYERS in arguments.part):
+        parser.error("--recorded: not with --ns3, --sabre, --pensieve or the part players, which run other programs")
     asked = arguments.part or [part for part in PARTS if ALONE.get(part) in (None, *arguments.against)]
     chosen = [part for part in PARTS if part in asked]
     seeds = arguments.ns2_seeds, arguments.ns3_seeds
@@ -1181,7 +1186,7 @@ def main() -> None:
         arguments.ns3,
         arguments.against,
         () if arguments.recorded else (players.sabre(arguments.sabre), players.pensieve(arguments.pensieve)),
-        evidence.shipped() if arguments.recorded else None,
+        recorded,
     )
     if arguments.ns3 is not None and (reason := peers.Ns3(arguments.ns3).missing()):
         sys.exit(f"validate.py: {reason}")
