@@ -222,6 +222,12 @@ def of_a_lossy_link(seen: Seen) -> dict[str, float]:
     return {"goodput (bit/s)": seen.goodputs[0]}
 
 
+def named(check: str, label: Label) -> str:
+    """A comparison and its point, for readers."""
+    point = ", ".join(f"{key} {value}".strip() for key, value in label.items())
+    return f"{check}: {point}" if point else check
+
+
 def keyed(label: Label) -> str:
     """A point as a key, in any order of its settings."""
     return json.dumps(dict(label), sort_keys=True)
@@ -585,13 +591,13 @@ class Validation:
         self, check: str, label: Label, peer: str, program: str, runs: Callable[[], Sequence[Metrics]]
     ) -> Mapping[str, Interval]:
         """Another program's intervals by metric; none where it cannot measure them."""
-        say(f"{check} {dict(label) or ''}")
+        say(named(check, label))
         if self.recorded is not None:
             return self.recorded.get((check, keyed(label), peer), {})
         try:
             return intervals(runs())
         except linux.InvalidError as error:
-            self.skipped[f"{program or peer}: {check} {dict(label) or ''}"] = str(error)
+            self.skipped[f"{program or peer}, {named(check, label)}"] = str(error)
             return {}
 
     def compare(self, peer: str, points: Iterable[Point], program: str = "") -> Iterator[Row]:
@@ -1021,12 +1027,6 @@ def shown(interval: Interval) -> str:
     return f"{number(interval.mean)} [{number(interval.lo)}, {number(interval.hi)}]"
 
 
-def titled(row: Row) -> str:
-    """The scenario and its point."""
-    label = ", ".join(f"{key} {value}".strip() for key, value in row.point.items())
-    return f"{row.scenario}: {label}" if label else row.scenario
-
-
 def grid(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A Markdown table."""
     lines = [headings, ["---"] * len(headings), *rows]
@@ -1039,7 +1039,7 @@ def simulators_table(rows: Sequence[Row]) -> str:
         ["scenario", "metric", "against", "theirs", "ours", "difference", "verdict", "why"],
         [
             [
-                titled(row),
+                named(row.scenario, row.point),
                 row.metric,
                 row.peer,
                 shown(row.theirs),
@@ -1059,7 +1059,7 @@ def theory_table(rows: Sequence[Row]) -> str:
         ["check", "metric", "predicted", "accepted", "measured", "ratio", "verdict", "source", "why"],
         [
             [
-                titled(row),
+                named(row.scenario, row.point),
                 row.metric,
                 shown(row.theirs),
                 "" if row.bracket is None else f"± {row.bracket.slack:.1%}",
