@@ -207,6 +207,14 @@ class TestReproduce:
         assert "5 claims at scale" in done.out
         assert "no ink" in Path("out/tiny/report.html").read_text()
 
+    def test_a_figure_that_cannot_be_written_ends_it(self, cli: Cli) -> None:
+        Path("out/tiny").mkdir(parents=True)
+        Path("out/tiny/figures").write_text("a file")
+        done = cli("reproduce", "tiny")
+        assert done.code == 1
+        assert "figures/tiny-one.svg cannot be written" in done.err
+        assert not Path("out/tiny/ledger.json").exists()
+
     def test_claims_come_from_the_last_run_here(self, cli: Cli) -> None:
         missing = cli("claims", "tiny")
         assert missing.code == 2

@@ -7,7 +7,7 @@ import json
 import platform
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -235,23 +235,32 @@ def _run(
     """The experiments after their runs, and early verdicts by claim."""
     found: dict[str, Examined] = {}
     early: dict[str, Entry] = {}
+    drawn: Future[None] | None = None
     longest = max(len(list(e.seeds(scale))) for e in chosen)
     rounds = [n for n in LOOKS if n < longest] if until_decided else []
-    for most in (*rounds, longest):
-        wanted = [e for e in chosen if e.id not in found or _is_open(e, paper, found, early)]
-        for number, experiment in enumerate(wanted, 1):
-            table = run(experiment.study(scale, most), what=f"{number}/{len(wanted)} {experiment.id}")
-            table.left_out = tuple(experiment.left_out(scale))
-            found[experiment.id] = Examined(experiment, table)
-            if not rounds:
-                _finish(found[experiment.id], out)
-            say(_said(number, len(wanted), found[experiment.id]))
-        if most < longest:
-            judged = _judge(paper, {name: it.table for name, it in found.items()}, scale, until_decided)
-            early |= {it.claim.id: it for it in judged if it.decided and it.claim.id not in early}
-            say(f"{len(early)} of {counted(len(judged), 'claim')} decided with up to {counted(most, 'seed')}.")
-    for it in found.values() if rounds else ():
-        _finish(it, out)
+    with ThreadPoolExecutor(1, "figures") as artist:
+        for most in (*rounds, longest):
+            wanted = [e for e in chosen if e.id not in found or _is_open(e, paper, found, early)]
+            for number, experiment in enumerate(wanted, 1):
+                table = run(experiment.study(scale, most), what=f"{number}/{len(wanted)} {experiment.id}")
+                table.left_out = tuple(experiment.left_out(scale))
+                found[experiment.id] = Examined(experiment, table)
+                if not rounds:
+                    # A figure is drawn while the next experiment runs. `result` raises a full disk.
+                    if drawn is not None:
+                        drawn.result()
+                    drawn = artist.submit(_draw, found[experiment.id], out)
+                    _view(found[experiment.id], out)
+                say(_said(number, len(wanted), found[experiment.id]))
+            if most < longest:
+                judged = _judge(paper, {name: it.table for name, it in found.items()}, scale, until_decided)
+                early |= {it.claim.id: it for it in judged if it.decided and it.claim.id not in early}
+                say(f"{len(early)} of {counted(len(judged), 'claim')} decided with up to {counted(most, 'seed')}.")
+        for it in found.values() if rounds else ():
+            _draw(it, out)
+            _view(it, out)
+        if drawn is not None:
+            drawn.result()
     return list(found.values()), early
 
 
@@ -264,12 +273,6 @@ def _is_open(experiment: Experiment, paper: Paper, found: Mapping[str, Examined]
         experiment.id in claim.experiments and claim.id not in early and found.keys() >= set(claim.experiments)
         for claim in paper.claims
     )
-
-
-def _finish(found: Examined, out: Path) -> None:
-    """Draw the figure and the view."""
-    _draw(found, out)
-    _view(found, out)
 
 
 def _said(number: int, of: int, found: Examined) -> str:

@@ -184,6 +184,7 @@ def _wrap_titles(made: Figure) -> None:
     """Break titles that are longer than the axes they belong to, once the layout is known."""
     for _ in range(2):
         made.draw_without_rendering()
+        broken = False
         for ax in made.axes:
             box = ax.get_window_extent()
             for text, room in (
@@ -192,20 +193,23 @@ def _wrap_titles(made: Figure) -> None:
                 (ax.title, box.width),
                 (ax._left_title, box.width),  # type: ignore[attr-defined]
             ):
-                _fit(text, room)
-    made.draw_without_rendering()
+                broken |= _fit(text, room)
+    if broken:
+        made.draw_without_rendering()
 
 
-def _fit(text: Text, room: float) -> None:
+def _fit(text: Text, room: float) -> bool:
+    """Break a text that is longer than `room`. Returns whether it changed."""
     written = text.get_text()
     extent = text.get_window_extent()
     length = max(extent.width, extent.height) if not text.get_rotation() else extent.height
     if not written or length <= room:
-        return
+        return False
     longest = max(len(line) for line in written.splitlines())
     most = max(10, int(longest * room / length))
     lines = [part for line in written.splitlines() for part in textwrap.wrap(line, most) or [""]]
     text.set_text("\n".join(lines))
+    return text.get_text() != written
 
 
 def _limits(ax: Axes, panel: Panel) -> None:
