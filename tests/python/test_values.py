@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,21 @@ SHOWN = Shown("k", {"k-one": TWO, "k-other": table([({"x": x}, 2.0 * x) for x in
 
 def means(values: Values, shown: Shown = SHOWN) -> list[tuple[dict[str, Any], float]]:
     return [(dict(labels), float(np.mean(it))) for labels, it in values.cells(shown)]  # type: ignore[arg-type]
+
+
+def test_a_run_computes_a_value_once_for_each_choice_of_options() -> None:
+    asked: list[tuple[int, str]] = []
+
+    def measure(run: Run, options: str) -> float:
+        asked.append((run.seed, options))
+        return float(len(options))
+
+    first, second = Metric(measure), Metric(measure, per=2.0)
+    shown = Shown("k", {"k-one": table([({"x": 1}, 1.0)])}, "one", "short")
+    assert means(first(), shown) == [({"x": 1}, 5.0)]
+    assert means(second(), shown) == [({"x": 1}, 2.5)]
+    assert means(first(), replace(shown, options="longer")) == [({"x": 1}, 6.0)]
+    assert asked == [(seed, options) for options in ("short", "longer") for seed in (1, 2, 3)]
 
 
 def test_one_value_selects_and_is_gone_a_list_or_a_condition_stays() -> None:

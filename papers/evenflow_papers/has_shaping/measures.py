@@ -57,7 +57,15 @@ AXES = {"deviation_ms": "deviation of the round trip (ms)", "clients": "clients"
 
 
 def _viewed(o: Options, run: Run, group: str, best: int) -> qoe.Adaptive | None:
-    """The measures of a group's one user from its start; None if it does not start."""
+    """The measures of a group's one user from its start; None if it does not start. The run keeps them."""
+    key = "viewed", group, best, o.level
+    if key not in run.memo:
+        run.memo[key] = _measured(o, run, group, best)
+    found: qoe.Adaptive | None = run.memo[key]
+    return found
+
+
+def _measured(o: Options, run: Run, group: str, best: int) -> qoe.Adaptive | None:
     asked = run.json["groups"][group]["video"]["users_asked_s"][0]
     if asked is None:
         return None

@@ -230,8 +230,12 @@ class Metric:
     per: float = 1.0
 
     def of(self, run: Run, options: Any = None) -> float:
-        """Its value in a run; NaN where undefined."""
-        found = run.metric(self.measure) if isinstance(self.measure, str) else with_options(self.measure, options, run)
+        """Its value in a run; NaN where undefined. Several claims use one value, so the run keeps it."""
+        key = self.measure, options
+        if key not in run.memo:
+            asked = self.measure
+            run.memo[key] = run.metric(asked) if isinstance(asked, str) else with_options(asked, options, run)
+        found = run.memo[key]
         return math.nan if found is None else found / self.per
 
     def __call__(self, on: str = "", /, **labels: Wanted) -> Values:

@@ -41,7 +41,7 @@ Metric: TypeAlias = "str | Callable[[Run], float | None]"
 class Run:
     """One finished run of a study: its labels, its seed, its numbers."""
 
-    __slots__ = ("cached", "labels", "point", "record", "seed")
+    __slots__ = ("cached", "labels", "memo", "point", "record", "seed")
 
     def __init__(self, point: int, labels: Labels, seed: int, record: Record, *, cached: bool = False) -> None:
         self.point = point
@@ -51,6 +51,8 @@ class Run:
         """The whole record."""
         self.cached = cached
         """True if it came from the store."""
+        self.memo: dict[Any, Any] = {}
+        """Numbers that were computed from the record, by what asked for them."""
 
     @property
     def json(self) -> dict[str, Any]:
