@@ -118,17 +118,20 @@ def test_recorded_values_replace_the_other_programs(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(peers, "remembered", measured)
     monkeypatch.setattr(validate.linux_tunnels.Kernel, "look", measured)
+    document = evidence.shipped()
+    assert document is not None
+    gone = {**document["rows"][0], "check": "poisson-droptail", "against": "ns-2", "point": {"load": 3}}
+    monkeypatch.setattr(evidence, "shipped", lambda: {**document, "rows": [*document["rows"], gone]})
     parts = ["poisson", "tunnels"]
     monkeypatch.setattr(sys, "argv", ["validate.py", *parts, "--recorded", "--out", str(tmp_path)])
     validate.main()
     found = json.loads((tmp_path / "validation.json").read_text(encoding="utf-8"))
-    document = evidence.shipped()
-    assert document is not None
     checks = {row["check"] for row in found["rows"]}
     before = {key_of(row): row["theirs"] for row in document["rows"] if row["check"] in checks}
     assert {key_of(row): row["theirs"] for row in found["rows"]} == before
     assert {row["against"] for row in found["rows"]} == {"ns-2", "ns-3", "ns-3-dev", "Linux", "theory"}
     assert not found["whole"]
+    assert found["skipped"] == {'ns-2, poisson-droptail: {"load": 3}': "recorded, but no longer compared"}
 
 
 def key_of(row: Any) -> tuple[str, str, str, str]:

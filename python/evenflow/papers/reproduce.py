@@ -235,10 +235,18 @@ def _run(
     """The experiments after their runs, and early verdicts by claim."""
     found: dict[str, Examined] = {}
     early: dict[str, Entry] = {}
-    drawn: Future[None] | None = None
+    drawn: list[Future[None]] = []
     longest = max(len(list(e.seeds(scale))) for e in chosen)
     rounds = [n for n in LOOKS if n < longest] if until_decided else []
     with ThreadPoolExecutor(1, "figures") as artist:
+
+        def finish(it: Examined) -> None:
+            """Draw the figure while the next experiment runs. A figure that cannot be written ends all."""
+            for figure in drawn:
+                figure.result()
+            drawn.append(artist.submit(_draw, it, out))
+            _view(it, out)
+
         for most in (*rounds, longest):
             wanted = [e for e in chosen if e.id not in found or _is_open(e, paper, found, early)]
             for number, experiment in enumerate(wanted, 1):
@@ -246,21 +254,16 @@ def _run(
                 table.left_out = tuple(experiment.left_out(scale))
                 found[experiment.id] = Examined(experiment, table)
                 if not rounds:
-                    # A figure is drawn while the next experiment runs. `result` raises a full disk.
-                    if drawn is not None:
-                        drawn.result()
-                    drawn = artist.submit(_draw, found[experiment.id], out)
-                    _view(found[experiment.id], out)
+                    finish(found[experiment.id])
                 say(_said(number, len(wanted), found[experiment.id]))
             if most < longest:
                 judged = _judge(paper, {name: it.table for name, it in found.items()}, scale, until_decided)
                 early |= {it.claim.id: it for it in judged if it.decided and it.claim.id not in early}
                 say(f"{len(early)} of {counted(len(judged), 'claim')} decided with up to {counted(most, 'seed')}.")
         for it in found.values() if rounds else ():
-            _draw(it, out)
-            _view(it, out)
-        if drawn is not None:
-            drawn.result()
+            finish(it)
+        for figure in drawn:
+            figure.result()
     return list(found.values()), early
 
 

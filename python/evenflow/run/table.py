@@ -52,7 +52,7 @@ class Run:
         self.cached = cached
         """True if it came from the store."""
         self.memo: dict[Any, Any] = {}
-        """Numbers that were computed from the record, by what asked for them."""
+        """Values that were computed from the record, by measure and options."""
 
     @property
     def json(self) -> dict[str, Any]:
