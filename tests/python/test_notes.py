@@ -144,6 +144,13 @@ def test_never_marked_datagrams(base: ef.Scenario) -> None:
     assert raised(base, groups__a__traffic=capable)["never-marked"].path == "groups.a.traffic.ecn_capable"
 
 
+def test_never_times_out(base: ef.Scenario) -> None:
+    tcp = {"stack": "ns2-linux", "loss_detection": "sack"}
+    assert raised(base, groups__a__tcp=tcp)["never-times-out"].path == "groups.a.tcp.rto"
+    for other in ({"loss_detection": "fack"}, {"rto": "linux"}):
+        assert "never-times-out" not in raised(base, groups__a__tcp=tcp | other)
+
+
 def test_window_bound(base: ef.Scenario) -> None:
     narrow = base.set("groups.a.tcp.max_window", "16 kB")
     record = narrow.run(1)

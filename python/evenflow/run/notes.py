@@ -208,6 +208,18 @@ def _never_marked(outline: Outline) -> Iterator[Note]:
         )
 
 
+def _never_times_out(outline: Outline) -> Iterator[Note]:
+    for source in outline.sources:
+        tcp = source.tcp or {}
+        if tcp.get("rto") == "any-ack" and tcp.get("loss_detection") == "sack":
+            text = (
+                'rto = "any-ack" restarts the timer at every ACK, and loss_detection = "sack" leaves a lost '
+                "retransmission to the timer. Such a flow may send forever and deliver nothing. Set loss_detection = "
+                '"fack" or "rack", or another rto.'
+            )
+            yield Note("never-times-out", f"{outline.place_of_tcp(source)}.rto", text)
+
+
 def _slow_packet(outline: Outline) -> Iterator[Note]:
     for way in outline.ways.values():
         size_b = outline.largest_packet(way)
@@ -786,6 +798,7 @@ _BEFORE: tuple[Callable[[Outline], Iterable[Note]], ...] = (
     _no_randomness,
     _not_ecn_capable,
     _never_marked,
+    _never_times_out,
     _slow_packet,
     _trace_gap,
     _trace_ended,
