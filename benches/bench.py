@@ -788,7 +788,7 @@ def main() -> None:
         "--mechanism",
         action="append",
         metavar="NAME",
-        help="this mechanism's cost, or those of a room such as queue, and no works (may be repeated)",
+        help="this mechanism's cost, or those of a kind such as queue, and no works (may be repeated)",
     )
     parser.add_argument(
         "--network",
